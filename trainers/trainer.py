@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 from ray.train import ScalingConfig
 
 from trainers import TRAINERS, steady, storage
-from trainers.channels import Channel, LabelRule, PlacedChannel, check_channels, open_channels
+from trainers.channels import Channel, LabelRule, PlacedChannel, check_channels, open_channels, refuse_folders
 from trainers.checking import check_whole
 from trainers.checkpoint import UNKNOWN, Manifest, check, load
 from trainers.cluster import Cluster, cluster, reaching
@@ -72,6 +72,9 @@ class Trainer(ABC):
 
     needs_train: ClassVar[bool] = True
     """Whether it cannot do without a channel "train"."""
+
+    takes_folders: bool = False
+    """Whether a channel may be a `Folder`; its `program` is then given a channel whose source is a `PlacedFolder`."""
 
     def __init__(
         self, *, scaling: ScalingConfig | None = None, hyperparameters: Mapping[str, Any] | None = None
@@ -272,8 +275,7 @@ class Trainer(ABC):
             raise ConfigurationError(
                 f"hyperparameters do not say how long to train; give one of {', '.join(self.resource_names)}"
             )
-        if storage_path:
-            storage.check_no_credentials(storage_path, "storage_path")
+        storage.check_no_credentials(storage_path or "", "storage_path")
         checked = self.checked(open_channels(channels, train=self.needs_train))
         folder, assignment = whole_training(self.hyperparameters, seed, units, storage_path, self.suffix)
         with steady.measuring(), self.gangs(assignment.trial_id, checked, storage_path=folder) as gangs:
@@ -283,19 +285,18 @@ class Trainer(ABC):
     def checked(
         self, channels: Mapping[str, Channel], metric: str | None = None, *, workers: int | None = None
     ) -> dict[str, Channel]:
-        """The channels with what this trainer expects of their labels.
-
-        Columns are compared with those of "train"; rows in memory and small local files are checked here, others where
-        they are read.
+        """The channels with what this trainer expects of their labels; what takes long to read is checked by workers.
 
         Args:
-            channels: by name, "train" among them.
+            channels: by name; columns are compared with those of "train".
             metric: the objective, as "channel:metric".
             workers: of the largest gang that reads them; None: that of the static hyperparameters.
 
         Raises:
-            DataError: rows, labels or columns are not what they have to be.
+            ConfigurationError, DataError: rows are not what they have to be, or files where this trainer reads rows.
         """
+        if not self.takes_folders:
+            refuse_folders(channels, type(self).__name__)
         return check_channels(channels, self.label_rules, metric, workers or self._static_workers)
 
     @contextmanager
@@ -346,8 +347,7 @@ class Trainer(ABC):
             if not patient:
                 least = self.least_workers if workers == self.workers else workers
                 check_capacity(replace(self.scaling, num_workers=least))
-            need = resources_per_worker(self.scaling)
-            with reaching(need, channels, storage_path, notify, labels_of(self.scaling)) as reach:
+            with reaching(self.worker_resources, channels, storage_path, notify, labels_of(self.scaling)) as reach:
                 on = replace(session, reach=reach)
                 with closing(self.start_gangs(name, channels, on, notify, priority, patient)) as gangs:
                     yield gangs

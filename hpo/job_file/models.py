@@ -29,6 +29,7 @@ from hpo.strategies import (
     strategy_code,
     strategy_from_json,
 )
+from trainers.channels import Distribution
 from trainers.checking import did_you_mean
 from trainers.datasets import DATASETS
 from trainers.errors import ConfigurationError
@@ -40,11 +41,19 @@ _JobOptions = options_model("")
 
 
 class Files(Strict):
-    """Where a channel's rows are."""
+    """Where a channel's rows are, or its files as they are."""
 
-    path: Annotated[str | list[str], Give("a path, or a list of paths")] = Field(
-        description="CSV or Parquet files: a path, a folder, a pattern such as part-*.csv, a URI (s3://, gs://), or a "
-        "list of these",
+    path: Annotated[str | list[str] | None, Give("a path, or a list of paths")] = Field(
+        None,
+        description="CSV or Parquet files, which are read as rows: a path, a folder, a pattern such as part-*.csv, a "
+        "URI (s3://, gs://), or a list of these; null where a folder is given",
+    )
+    folder: Annotated[str | None, Give("a folder's path, or its URI")] = Field(
+        None, min_length=1, description="files of any kind, as they are, for a trainer of type script; null is rows"
+    )
+    distribution: Distribution = Field(
+        "FullyReplicated",
+        description="of a folder: FullyReplicated gives all files to every worker, ShardedByS3Key deals them out",
     )
     target: Annotated[str | int | None, Give("a column's name, or its position")] = Field(
         None, description="the column to predict, by name or by position from 0; null is the first column"
@@ -55,6 +64,25 @@ class Files(Strict):
     delimiter: Annotated[str, Give("one character, such as ';'")] = Field(
         ",", min_length=1, max_length=1, description="what separates the cells of a CSV file"
     )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.path is None) == (self.folder is None):
+            raise ConfigurationError("give either path, for rows, or folder, for files as they are")
+        other = ("distribution",) if self.folder is None else ("target", "header", "delimiter")
+        if given := [name for name in other if name in self.model_fields_set]:
+            raise ConfigurationError(
+                f"{given[0]} is for {'a folder, and path reads rows' if self.folder is None else 'rows'}; leave it out"
+            )
+        return self
+
+    def open(self, name: str) -> Any:
+        """The channel of that name."""
+        from trainers.channels import Channel, Folder
+
+        if self.folder is not None:
+            return Channel.of(Folder(self.folder, self.distribution), name=name)
+        return Channel.of(self.path, target=self.target, header=self.header, delimiter=self.delimiter, name=name)
 
 
 class Data(Strict):
@@ -78,19 +106,16 @@ class Data(Strict):
     def _check(self) -> Self:
         if (self.dataset is None) == (self.channels is None):
             raise ConfigurationError("give either dataset or channels")
-        if self.channels is not None and "train" not in self.channels:
+        channels = self.channels or {}
+        rows = [name for name, files in channels.items() if files.folder is None]  # Who takes folders, takes any names.
+        if self.channels is not None and "train" not in channels and (rows or not channels):
             raise ConfigurationError(f"channels are {', '.join(self.channels) or 'none'}; give one called train")
         return self
 
     def open(self, data_dir: str | None) -> dict[str, Any]:
         """The channels, as `HyperparameterTuner.fit` takes them."""
         if self.channels is not None:
-            from trainers import Channel
-
-            return {
-                name: Channel.of(f.path, target=f.target, header=f.header, delimiter=f.delimiter, name=name)
-                for name, f in self.channels.items()
-            }
+            return {name: files.open(name) for name, files in self.channels.items()}
         from hpo.jobs import dataset_channels
 
         return dict(dataset_channels(str(self.dataset), data_dir=data_dir, repeat=self.repeat))

@@ -21,7 +21,7 @@ from hpo.job_file.trainer_models import (
     XGBoostSpec,
 )
 from hpo.job_file.wording import HYPERPARAMETERS, RANGES, in_its_words
-from hpo.job_file.yaml_file import Keys, Problem
+from hpo.job_file.yaml_file import Keys, Problem, dotted
 from hpo.jobs import TakesValues, check_objective, check_objective_name, check_trainer_ranges, longest
 from hpo.ranges import check_conditions
 from hpo.strategies import strategy_of
@@ -58,6 +58,8 @@ def problems_beside(values: Mapping[str, Any], form: Iterable[Problem]) -> list[
     if not program and values.get("data") is None:
         what = JobKeys.model_fields["data"].description
         problems.append(Problem(keys=("data",), text=f"data is missing; give a group of keys: {what}"))
+    if data is not None and isinstance(trainer, XGBoostSpec | TorchSpec | ParameterServerSpec):
+        problems += _of_folders(data, trainer.type)
     takes: _Takes | None = None
     if isinstance(trainer, XGBoostSpec):
         takes = _Takes(hyperparameters=dict(trainer.hyperparameters))
@@ -135,6 +137,17 @@ def _left_out(takes: _Takes, tuning: Tuning | None) -> Iterator[Problem]:
         strategy.plan(ranges, strategy.trials(ranges, tuning.max_jobs), units)
     except ConfigurationError as error:
         yield _said(RANGES if tuning.strategy == "Grid" else ("tuning", "hyperband"), error)
+
+
+def _of_folders(data: Data, kind: str) -> Iterator[Problem]:
+    """Folders of files, where the trainer reads rows."""
+    for name, files in (data.channels or {}).items():
+        if files.folder is not None:
+            keys = ("data", "channels", name, "folder")
+            remedy = "give path instead, to .csv or .parquet files, or a trainer of type script"
+            yield Problem(
+                keys=keys, text=f"{dotted(keys)} is {files.folder!r}, and a trainer of type {kind} reads rows; {remedy}"
+            )
 
 
 def _of_conditions(tuning: Tuning) -> Iterator[Problem]:

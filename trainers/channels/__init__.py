@@ -3,6 +3,8 @@
 Row i belongs to rank `i % world_size`, whatever the source: shards are balanced within one row, a sorted file stays
 mixed, and a worker can pick its rows out of a stream. Of several files some are read whole instead, and of large
 Parquet files some row groups, as many as leave shards balanced; so not every worker reads everything.
+
+A `Folder` has no rows, but files as they are.
 """
 
 from typing import TYPE_CHECKING
@@ -12,10 +14,21 @@ from trainers.lazy import load_when_used
 if TYPE_CHECKING:
     from trainers.channels.channel import Channel as Channel
     from trainers.channels.files import Files as Files
-    from trainers.channels.inputs import check_channels as check_channels, open_channels as open_channels
+    from trainers.channels.folder import (
+        FETCH_SECONDS as FETCH_SECONDS,
+        Distribution as Distribution,
+        Folder as Folder,
+        OpenedFolder as OpenedFolder,
+        PlacedFolder as PlacedFolder,
+    )
+    from trainers.channels.inputs import (
+        check_channels as check_channels,
+        open_channels as open_channels,
+        refuse_folders as refuse_folders,
+    )
     from trainers.channels.labels import LabelRule as LabelRule
     from trainers.channels.memory import Memory as Memory
-    from trainers.channels.placed import PlacedChannel as PlacedChannel
+    from trainers.channels.placed import PlacedChannel as PlacedChannel, about as about
     from trainers.channels.ray_data import RayData as RayData
     from trainers.channels.table import Table as Table
 

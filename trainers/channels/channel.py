@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels.files import Files
+from trainers.channels.folder import Folder, OpenedFolder, PlacedFolder
 from trainers.channels.labels import LabelRule
 from trainers.channels.memory import Memory, from_array, from_frame, from_pair, is_frame, plain_array
 from trainers.channels.opening import check_delimiter, open_files
@@ -44,7 +45,7 @@ class Source(Protocol):
     def read(self, rank: int, world_size: int) -> Table:
         """The shard of one rank, read in this process."""
 
-    def place(self, num_workers: int) -> Files | Memory | Shards:
+    def place(self, num_workers: int) -> Files | Memory | Shards | PlacedFolder:
         """The channel as placed for the workers; for 0 workers, for this process."""
 
 
@@ -79,7 +80,8 @@ class Channel:
         Args:
             source: a pandas DataFrame; a NumPy array with two dimensions; a pair (X, y) of them; a path, a URI (`s3://`,
                 `gs://`, `file://`), a directory, a pattern (`part-*.csv`) or a list of these, of .csv or .parquet
-                files; a `ray.data.Dataset`; or a channel, which is returned under `name`.
+                files; a `ray.data.Dataset`; a `Folder` of files as they are; or a channel, which is returned under
+                `name`.
             target: the column to predict, by name or position; None is the first column, with or without a header.
             name: what the channel is called, for messages.
             header: whether a CSV file's first line holds names; None: it does where one of its cells is no number.
@@ -104,6 +106,11 @@ class Channel:
     def describe(self) -> dict[str, Any]:
         """A summary for the record, as JSON takes it: kind, rows, columns, files, target; None where not known."""
         return self.source.describe()
+
+    def files_to_see(self) -> list[str]:
+        """Paths and URIs of the files that every node with workers has to see alike; of a folder's, some."""
+        source = self.source
+        return list(source.samples() if isinstance(source, OpenedFolder) else self.describe().get("files") or ())
 
     def fingerprint(self) -> str | None:
         """A short digest of what the rows are; None where that takes executing a Ray Dataset.
@@ -139,6 +146,8 @@ class Channel:
             DataError: rows are damaged or fewer than the workers, or labels not what is expected.
         """
         with about(self.name):
+            if isinstance(self.source, OpenedFolder):
+                self.source.check_workers(num_workers)
             labels = self.source.look()
             check_shard(self.source.rows if labels is None else len(labels), 0, num_workers)
             if labels is not None:
@@ -177,6 +186,10 @@ def _source(source: Any, target: str | int | None, header: bool | None, delimite
         raise ConfigurationError("there are no paths; give at least one")
     if all(isinstance(path, str | os.PathLike) for path in paths):
         return open_files([os.fspath(path) for path in paths], target, header, delimiter)
+    if isinstance(source, Folder):
+        if target is not None or header is not None or delimiter != ",":
+            raise ConfigurationError("target, header and delimiter are for rows; leave them out for a Folder")
+        return OpenedFolder.of(source)
     if header is not None or delimiter != ",":
         raise ConfigurationError("header and delimiter are for CSV files; leave them out for other sources")
     if is_frame(source):
@@ -190,5 +203,5 @@ def _source(source: Any, target: str | int | None, header: bool | None, delimite
         return RayData.of(source, target)
     raise ConfigurationError(
         f"cannot read from {type(source).__name__}; give a DataFrame, an array with two dimensions, a pair (X, y), "
-        "paths or URIs of .csv or .parquet files, or a ray.data.Dataset"
+        "paths or URIs of .csv or .parquet files, a ray.data.Dataset, or a Folder"
     )

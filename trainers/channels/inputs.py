@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from trainers.channels.channel import Channel
+from trainers.channels.folder import OpenedFolder
 from trainers.channels.labels import LabelRule
 from trainers.checking import nearest
 from trainers.errors import ConfigurationError
@@ -48,7 +49,7 @@ def check_channels(
     """The channels with what is expected of their labels, compared with "train" and looked into.
 
     Args:
-        channels: by name, "train" among them.
+        channels: by name.
         rules: what is expected of a channel's labels, by its name and the objective where that is measured on it.
         metric: the objective, as "channel:metric".
         workers: of the largest gang that reads them.
@@ -60,6 +61,25 @@ def check_channels(
     for name, channel in channels.items():
         measured = metric if metric and metric.rpartition(":")[0] == name else None
         channels_by_name[name] = channel.expecting(rules(name, measured))
-        channels_by_name[name].check_like(channels["train"])
+        if "train" in channels:
+            channels_by_name[name].check_like(channels["train"])
         channels_by_name[name].look(workers)
     return channels_by_name
+
+
+def refuse_folders(channels: Mapping[str, Channel], trainer: str) -> None:
+    """Refuses folders of files for a trainer that reads rows.
+
+    Args:
+        channels: by name.
+        trainer: what its users call it.
+
+    Raises:
+        ConfigurationError: naming the first channel that is one.
+    """
+    for name, channel in channels.items():
+        if isinstance(channel.source, OpenedFolder):
+            raise ConfigurationError(
+                f"channel {name!r} is a Folder, {channel.source.listing.where!r}, and {trainer} takes none: it reads "
+                "rows; give the paths of .csv or .parquet files, or train by a program of yours, with ScriptTrainer"
+            )

@@ -64,7 +64,7 @@ def _find(paths: Sequence[str]) -> tuple[Any, str, list[Any], str]:
     """
     for path in paths:
         check_no_credentials(path, "path")
-    places = [_filesystem(path) for path in paths]
+    places = [filesystem_of(path) for path in paths]
     filesystem, scheme, _ = places[0]
     entries: list[Any] = []
     bases = []
@@ -76,13 +76,20 @@ def _find(paths: Sequence[str]) -> tuple[Any, str, list[Any], str]:
         except (OSError, ValueError) as error:  # pyarrow's own are both; a name may be none that the system takes
             raise DataError(f"{path!r} cannot be reached: {error}; check the path and your access to it") from None
         if not infos:
-            raise DataError(_nothing_found(path, filesystem, inside))
+            raise DataError(nothing_found(path, filesystem, inside))
         entries += infos
         bases.append(base)
     return filesystem, scheme, entries, os.path.commonpath(bases)
 
 
-def _nothing_found(path: str, filesystem: Any, inside: str) -> str:
+def nothing_found(path: str, filesystem: Any, inside: str) -> str:
+    """The message about a path that has no file, with the nearest name beside it.
+
+    Args:
+        path: as it was given.
+        filesystem: pyarrow's, which it is in.
+        inside: the path there.
+    """
     from pyarrow import fs
 
     if filesystem.get_file_info(inside).type == fs.FileType.Directory:
@@ -95,7 +102,13 @@ def _nothing_found(path: str, filesystem: Any, inside: str) -> str:
     return f"{path} does not exist; " + (f"did you mean {folder}/{near}?" if near else "check the path")
 
 
-def _filesystem(path: str) -> tuple[Any, str, str]:
+def filesystem_of(path: str) -> tuple[Any, str, str]:
+    """Pyarrow's file system of a path or URI, its scheme as URIs begin with it, and the path in it.
+
+    Raises:
+        ConfigurationError: it is empty.
+        DataError: there is no such file system.
+    """
     import pyarrow as pa
     from pyarrow import fs
 

@@ -17,6 +17,7 @@ from trainers.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:  # A worker loads the one that it reads.
     from trainers.channels.files import Files
+    from trainers.channels.folder import PlacedFolder
     from trainers.channels.memory import Memory
 
 
@@ -26,7 +27,7 @@ class PlacedChannel:
 
     name: str
     num_workers: int
-    source: Files | Memory | Shards
+    source: Files | Memory | Shards | PlacedFolder
     rules: tuple[LabelRule, ...] = ()
 
     def read(self, rank: int, world_size: int) -> Table:

@@ -102,7 +102,7 @@ def _marker(storage_path: str) -> str:
 def _files(channels: Mapping[str, Channel]) -> dict[tuple[str, str], int]:
     sizes = {}
     for name, channel in channels.items():
-        for file in channel.describe().get("files") or ():
+        for file in channel.files_to_see():
             path = storage.local_path(file)
             if path is not None and os.path.exists(path):  # Else workers say so.
                 sizes[name, path] = os.stat(path).st_size

@@ -152,6 +152,7 @@ def environment_of(
     place: Place,
     job_name: str = "",
     interface: str = "",
+    distributions: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """The variables of a program, with SageMaker's names and meanings, and Warmband's own.
 
@@ -165,9 +166,10 @@ def environment_of(
         place: of this worker.
         job_name: of the tuning job.
         interface: network interface by which the nodes reach each other, if known.
+        distributions: how a channel's files came to the workers, where that is not whole to each; see `Folder`.
     """
     known = plain(hyperparameters)
-    training = _training_env(known, entry_point, channels, folders, place, job_name)
+    training = _training_env(known, entry_point, channels, folders, place, job_name, distributions or {})
     training |= {"network_interface_name": interface} if interface else {}
     shared = {name: training[name] for name in _SHARED if name in training}
     variables = {
@@ -229,6 +231,7 @@ def _training_env(
     folders: Folders,
     place: Place,
     job_name: str,
+    distributions: Mapping[str, str],
 ) -> dict[str, Any]:
     resources = _resources(place)
     return {
@@ -240,7 +243,7 @@ def _training_env(
         "hosts": resources["hosts"],
         "hyperparameters": hyperparameters,
         "input_config_dir": folders.config,
-        "input_data_config": _input_data(channels),
+        "input_data_config": _input_data(channels, distributions),
         "input_dir": folders.input,
         "is_master": place.rank == 0,
         "job_name": job_name,
@@ -271,25 +274,38 @@ def _resources(place: Place) -> dict[str, Any]:
     }
 
 
-def _input_data(channels: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    alike = {"TrainingInputMode": "File", "S3DistributionType": "FullyReplicated", "RecordWrapperType": "None"}
-    return {name: dict(alike) for name in channels}
+def _input_data(channels: Mapping[str, str], distributions: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    return {
+        name: {
+            "TrainingInputMode": "File",
+            "S3DistributionType": distributions.get(name, "FullyReplicated"),
+            "RecordWrapperType": "None",
+        }
+        for name in channels
+    }
 
 
-def files_of(hyperparameters: Mapping[str, Any], *, channels: Mapping[str, str], place: Place) -> dict[str, str]:
+def files_of(
+    hyperparameters: Mapping[str, Any],
+    *,
+    channels: Mapping[str, str],
+    place: Place,
+    distributions: Mapping[str, str] | None = None,
+) -> dict[str, str]:
     """The texts of the files in the configuration's folder, by their names: SageMaker's three, and `TYPED`.
 
     Args:
         hyperparameters: by their names.
         channels: the folder of each channel's files.
         place: of this worker.
+        distributions: see `environment_of`.
     """
     known = plain(hyperparameters)
     strings = {name: value if isinstance(value, str) else json.dumps(value) for name, value in known.items()}
     contents: dict[str, Any] = {
         "hyperparameters.json": strings,
         "resourceconfig.json": _resources(place),
-        "inputdataconfig.json": _input_data(channels),
+        "inputdataconfig.json": _input_data(channels, distributions or {}),
         TYPED: known,
     }
     return {name: json.dumps(content, indent=2) for name, content in contents.items()}

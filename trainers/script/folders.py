@@ -6,13 +6,14 @@ import io
 import os
 import shutil
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from trainers.channels import PlacedChannel
+from trainers.channels import PlacedChannel, PlacedFolder, about
 from trainers.checkpoint import Manifest, manifest_of
 from trainers.errors import CheckpointError, ConfigurationError
+from trainers.gangs import WorkerContext
 from trainers.patient_storage import PatientStorage
 from trainers.script.environment import Folders
 from trainers.script.noted import NOTES
@@ -176,12 +177,50 @@ def part_rank(part: str) -> int:
     return int(part.removeprefix("worker-").removesuffix(".tar"))
 
 
-def put_channel(channel: PlacedChannel, folder: Path) -> None:
-    """Puts a channel into a folder of its name: its own files where they are local, or all rows as one CSV file."""
+def put_channels(
+    channels: Iterable[PlacedChannel], root: Path, context: WorkerContext, *, leads: bool
+) -> dict[str, str]:
+    """Lays out the channels of one worker; returns their folders by name.
+
+    Those that all workers of a node have in common, all but sharded folders, are laid out by the one that leads; the
+    others may not read them before it has done so.
+
+    Args:
+        channels: of all workers.
+        root: the gang's folder on this node.
+        context: this worker's.
+        leads: whether it is the one of its node.
+
+    Raises:
+        DataError, StorageError: naming the channel and what is wrong.
+    """
+    places = {}
+    for channel in channels:
+        source = channel.source
+        if not isinstance(source, PlacedFolder):
+            places[channel.name] = str(root / "data" / channel.name)
+            if leads:
+                _put_rows(channel, root / "data" / channel.name)
+            continue
+        place = root / (f"data-{context.rank}" if source.sharded else "data") / channel.name
+        places[channel.name] = source.where if source.in_place else str(place)
+        if leads or source.sharded:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with about(channel.name):
+                source.lay_out(place, context.rank, context.world_size)
+    return places
+
+
+def spread_of(channels: Iterable[PlacedChannel]) -> dict[str, str]:
+    """How a channel's files came to the workers, in SageMaker's words, by name; those of rows are whole on each."""
+    return {each.name: each.source.distribution for each in channels if isinstance(each.source, PlacedFolder)}
+
+
+def _put_rows(channel: PlacedChannel, place: Path) -> None:
+    """Puts a channel into a folder: its own files where they are local, or all rows as one CSV file."""
     import numpy as np
     import pandas as pd
 
-    place = folder / channel.name
     place.mkdir(parents=True, exist_ok=True)
     scheme, files = getattr(channel.source, "scheme", None), getattr(channel.source, "files", ())
     if scheme in ("", "file://"):

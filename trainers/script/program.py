@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from trainers import steady
-from trainers.channels import PlacedChannel
+from trainers.channels import FETCH_SECONDS, PlacedChannel
 from trainers.checkpoint import UNKNOWN, File, Manifest
 from trainers.errors import CheckpointError, DivergedError, StorageError, TrialError, UnsavedError, is_away
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never, one_line
 from trainers.process import Scratch
 from trainers.script.environment import Folders
-from trainers.script.folders import clear, folders_of, kept, make, part_of, put_channel, restore, unpack
+from trainers.script.folders import clear, folders_of, kept, make, part_of, put_channels, restore, spread_of, unpack
 from trainers.script.following import Followed, Follower, Leader, Verdict
 from trainers.script.metric_lines import ReportsFile, Units
 from trainers.script.noted import Noted
@@ -59,24 +59,30 @@ class ScriptProgram:
         self._session: _Session | None = None
 
     def open(self, context: WorkerContext) -> dict[str, float]:
-        """Meets the other workers, and lays the channels out on each node."""
+        """Meets the other workers, and lays the channels out, sharded folders on each of them."""
         began = time.perf_counter()
         peers = Peers(context)
         nodes = peers.gathered(f"{context.node_ip} {socket.gethostname()}", MEET_SECONDS, "the node")
         leader = nodes.index(nodes[context.rank])
         joined = time.perf_counter()
         scratch = Scratch("program") if leader == context.rank else None
-        if scratch is not None:
-            for channel in self._channels.values():
-                put_channel(channel, Path(scratch.path, "data"))
-        root = Path(peers.gathered(scratch.path if scratch else "", MEET_SECONDS, "the channels")[leader])
+        root = Path(peers.gathered(scratch.path if scratch else "", MEET_SECONDS, "its folder")[leader])
+        channels = put_channels(self._channels.values(), root, context, leads=scratch is not None)
+        peers.gathered(None, MEET_SECONDS + FETCH_SECONDS, "the channels")
         guard = Guard()
-        laid_out = {name: str(root / "data" / name) for name in self._channels}
         self._session = _Session(
             context=context,
             peers=peers,
             guard=guard,
-            parts=Parts(self._settings, context=context, peers=peers, guard=guard, channels=laid_out, root=root),
+            parts=Parts(
+                self._settings,
+                context=context,
+                peers=peers,
+                guard=guard,
+                channels=channels,
+                distributions=spread_of(self._channels.values()),
+                root=root,
+            ),
             root=root,
             leads=scratch is not None,
             scratch=scratch,

@@ -61,6 +61,7 @@ class ScriptTrainer(Trainer):
     resource_names: tuple[str, ...] = LENGTHS
     fixed_names: tuple[str, ...] = (WORKERS,)
     needs_train: ClassVar[bool] = False
+    takes_folders: bool = True
     unit: str = "report"
     code_options: ClassVar[tuple[str, ...]] = ("entry_point",)
 

@@ -55,6 +55,7 @@ class SeveralTrainers(Trainer):
             ESTIMATOR,
             *(whole for name, one in self.trainers.items() for whole in prefixed(name, dict.fromkeys(one.fixed_names))),
         )
+        self.takes_folders = all(trainer.takes_folders for trainer in each)
         units = {trainer.unit for trainer in each}
         self.unit = units.pop() if len(units) == 1 else Trainer.unit
         static = {ESTIMATOR: next(iter(self.trainers))}

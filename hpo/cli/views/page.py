@@ -152,6 +152,8 @@ def _data(inputs: Mapping[str, Mapping[str, Any]]) -> dict[str, RenderableType]:
     def text(channel: Mapping[str, Any]) -> str:
         rows = "" if channel.get("rows") is None else f"{channel['rows']:,} rows"
         columns = f"{len(channel['columns'])} columns" if channel.get("columns") else ""
+        if count := channel.get("count"):
+            rows = f"{count:,} files"  # Of a folder.
         files = channel.get("files") or []
         where = ", ".join(files[:2]) + (f" and {len(files) - 2} more" if len(files) > 2 else "")
         return ", ".join(part for part in (rows, columns, where or channel.get("kind", "")) if part)

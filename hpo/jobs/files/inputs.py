@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from trainers import storage
-from trainers.channels import Channel, Files, Memory, Table
+from trainers.channels import Channel, Files, Folder, Memory, OpenedFolder, Table
 from trainers.datasets import find, load
 from trainers.errors import CheckpointError, DataError, WarmbandError
 
@@ -174,7 +174,7 @@ def _how(channel: Channel, folder: str, *, copied: bool) -> dict[str, Any]:
     source = channel.source
     if channel.origin:
         return dict(channel.origin)
-    if isinstance(source, Files):
+    if isinstance(source, Files | OpenedFolder):
         return source.reopened_with()
     if not isinstance(source, Memory) or not copied:
         return {}
@@ -191,6 +191,8 @@ def _opened(name: str, how: Mapping[str, Any], datasets: _Datasets) -> Channel:
             return replace(datasets.channels(dataset, repeat, how.get("data_dir"))[part], name=name)
         case {"paths": list(paths), "target": target, "header": header, "delimiter": delimiter}:
             return Channel.of(paths, target=target, header=header, delimiter=delimiter, name=name)
+        case {"folder": str(folder), "distribution": distribution}:
+            return Channel.of(Folder(folder, distribution), name=name)
         case {"copy": str(copy), "names": names}:
             table = _unpacked(copy, _copy(copy), names)
             columns = table.feature_names

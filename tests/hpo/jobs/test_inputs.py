@@ -11,8 +11,15 @@ import numpy as np
 import pandas
 import pytest
 
-from hpo.jobs.files.inputs import copy_inputs, dataset_channels, open_inputs, record_inputs, remove_copies
-from trainers import Channel, DataError, storage
+from hpo.jobs.files.inputs import (
+    check_same,
+    copy_inputs,
+    dataset_channels,
+    open_inputs,
+    record_inputs,
+    remove_copies,
+)
+from trainers import Channel, DataError, Folder, storage
 from trainers.channels import open_channels
 
 ROWS = np.random.default_rng(7).normal(size=(40, 4)).astype(np.float32)
@@ -135,3 +142,24 @@ def test_copies_go_and_nothing_else(tmp_path: Path) -> None:
     remove_copies(str(tmp_path / "job"))
     remove_copies(str(tmp_path / "job"))
     assert storage.names(str(tmp_path / "job")) == ["a-trial"]
+
+
+@pytest.mark.parametrize("distribution", ["FullyReplicated", "ShardedByS3Key"])
+def test_a_folder_is_opened_again_and_refused_once_a_file_of_it_changed(tmp_path: Path, distribution: Any) -> None:
+    images = tmp_path / "my images"
+    (images / "cats").mkdir(parents=True)
+    for name in ("a.txt", "cats/ü.txt"):
+        (images / name).write_text(name)
+    channels, about = recorded(Folder(images, distribution), tmp_path)
+    assert about["train"]["count"] == 2
+    again = open_inputs(about)["train"]
+    assert again.describe() == channels["train"].describe()
+    (images / "cats" / "b.txt").write_text("b")
+    with pytest.raises(DataError, match="channel 'train' has changed since the job began: its fingerprint is"):
+        open_inputs(about)
+    (images / "cats" / "b.txt").unlink()
+    check_same(about, open_inputs(about))
+    images.rename(tmp_path / "moved")
+    with pytest.raises(DataError, match=r"'train' cannot be opened again: .*my images does not exist.*resume\(inputs="):
+        open_inputs(about)
+    check_same(about, open_channels({"train": Folder(tmp_path / "moved", distribution)}))

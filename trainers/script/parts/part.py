@@ -56,7 +56,8 @@ class Parts:
         context: of this worker.
         peers: of the gang.
         guard: of this worker.
-        channels: the folder of each channel.
+        channels: the folder of each channel, on this worker.
+        distributions: how their files came here; see `environment_of`.
         root: a folder that stays as long as the gang.
     """
 
@@ -68,10 +69,11 @@ class Parts:
         peers: Peers,
         guard: Guard,
         channels: Mapping[str, str],
+        distributions: Mapping[str, str],
         root: Path,
     ) -> None:
         self._settings, self._context, self._peers, self._guard = settings, context, peers, guard
-        self._channels, self._root = channels, root
+        self._channels, self._distributions, self._root = channels, distributions, root
         self._loaded: _Loaded | None = None
 
     def begin(self, assignment: Assignment, folders: Folders, seen: int) -> Part:
@@ -180,15 +182,18 @@ class Parts:
 
     def _environment(self, assignment: Assignment, folders: Folders, place: Place) -> dict[str, str]:
         """Of a trial, beside the launcher's; writes the files that it names."""
-        for name, text in files_of(assignment.hyperparameters, channels=self._channels, place=place).items():
+        channels, distributions = self._channels, self._distributions
+        files = files_of(assignment.hyperparameters, channels=channels, place=place, distributions=distributions)
+        for name, text in files.items():
             Path(folders.config, name).write_text(text, encoding="utf-8")
         made = environment_of(
             assignment.hyperparameters,
             entry_point=self._settings.entry_point,
-            channels=self._channels,
+            channels=channels,
             folders=folders,
             place=place,
             job_name=assignment.trial_id,
+            distributions=distributions,
         )
         return {**made, **self._settings.environment, "PYTHONPATH": self._modules()}
 

@@ -1,0 +1,257 @@
+"""Folders of files as channels: how they are dealt out, listed, digested and laid out on a disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from tests.support.folders import contents, filled, laid_out, opened
+from trainers import Channel, ConfigurationError, DataError, Folder, ScalingConfig, ScriptTrainer, XGBoostTrainer
+from trainers.channels import PlacedFolder, open_channels
+from trainers.channels.folder.sharing import dealt
+
+SHARDED: Any = "ShardedByS3Key"
+
+
+# ---- dealing
+
+FILES = st.dictionaries(
+    st.tuples(st.sampled_from(["", "cats/", "dogs/", "dogs/small/"]), st.integers(0, 10_000)).map(
+        lambda parts: f"{parts[0]}{parts[1]}"
+    ),
+    st.integers(0, 10**9),
+    min_size=1,
+    max_size=60,
+)
+
+
+@given(files=FILES, world_size=st.integers(1, 9))
+def test_each_file_goes_to_one_worker_in_balance_of_number_and_size(files: dict[str, int], world_size: int) -> None:
+    names, sizes = list(files), list(files.values())
+    shares = dealt(names, sizes, world_size)
+    assert sorted(file for share in shares for file in share) == list(range(len(names)))
+    counts = [len(share) for share in shares]
+    assert max(counts) - min(counts) <= 1
+    loads = [sum(sizes[file] for file in share) for share in shares]
+    assert max(loads) - min(loads) <= max(sizes)
+    of_folder = Counter(name.rpartition("/")[0] for name in names)
+    for folder in (each for each, count in of_folder.items() if count >= 2 * world_size - 1):
+        assert all(any(names[file].rpartition("/")[0] == folder for file in share) for share in shares)
+
+
+@given(files=FILES, world_size=st.integers(1, 9), order=st.randoms())
+def test_the_order_of_a_listing_deals_nothing_otherwise(files: dict[str, int], world_size: int, order: Any) -> None:
+    def parts(listed: dict[str, int]) -> list[list[str]]:
+        names = list(listed)
+        return [[names[file] for file in share] for share in dealt(names, list(listed.values()), world_size)]
+
+    shuffled = list(files.items())
+    order.shuffle(shuffled)
+    assert parts(files) == parts(dict(shuffled))
+
+
+# ---- local folders
+
+
+def test_parts_of_a_folder_are_all_of_it_with_nested_names(tmp_path: Path) -> None:
+    names = ["a b.txt", "ü/ñ 日本.txt", "ü/x/y.txt", ".hidden", "empty", "k/%20.txt", "quo'te\".txt"]
+    files = {name: name * (number + 1) if name != "empty" else "" for number, name in enumerate(names)}
+    folder = filled(tmp_path / "my images", files)
+    parts = laid_out(folder, tmp_path / "laid", 3)
+    assert {name: text for part in parts for name, text in part.items()} == files
+    assert sum(map(len, parts)) == len(files)
+    assert parts == laid_out(folder, tmp_path / "again", 3)
+    for rank in range(3):
+        assert (tmp_path / "laid" / str(rank) / "ü" / "x").is_dir(), "a class without a file here is one all the same"
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    names=st.lists(
+        st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=20).filter(
+            lambda name: name not in (".", "..") and len(name.encode()) < 200
+        ),
+        min_size=2,
+        max_size=9,
+        unique=True,
+    )
+)
+def test_any_name_that_a_disk_takes_is_dealt_out(names: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder, to = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("laid")
+    for name in names:
+        (folder / name).write_bytes(name.encode())
+    parts = laid_out(folder, to, 2)
+    found = [path for path in to.rglob("*") if path.is_file()]
+    assert sorted(path.read_bytes() for path in found) == sorted(name.encode() for name in names)
+    assert sum(map(len, parts)) == len(names)
+
+
+def test_ten_thousand_files(tmp_path: Path) -> None:
+    folder = tmp_path / "many"
+    for number in range(10_000):
+        (folder / f"{number % 100:02}").mkdir(parents=True, exist_ok=True)
+        (folder / f"{number % 100:02}" / f"{number}.txt").write_bytes(b"x" * (number % 7))
+    channel = opened(folder, SHARDED)
+    assert channel.describe()["count"] == 10_000
+    placed = channel.place(4).source
+    assert isinstance(placed, PlacedFolder)
+    found: set[str] = set()
+    for rank in range(4):
+        placed.lay_out(tmp_path / "laid" / str(rank), rank, 4)
+        own = set(contents(tmp_path / "laid" / str(rank)))
+        assert len(own) == 2500
+        assert not own & found
+        found |= own
+    assert len(found) == 10_000
+    json.dumps(channel.describe())
+    assert len(channel.files_to_see()) == 64
+
+
+def test_a_whole_folder_is_read_in_place(tmp_path: Path) -> None:
+    folder = filled(tmp_path / "images", {"a.txt": "a"})
+    for given_ in (folder, str(folder), f"file://{folder}", os.path.relpath(folder)):
+        placed = opened(given_).place(2).source
+        assert isinstance(placed, PlacedFolder)
+        assert placed.in_place
+        assert placed.where == str(folder)
+        assert placed.names == ()
+        placed.lay_out(tmp_path / "laid", 0, 2)
+    assert not (tmp_path / "laid").exists()
+    folder.rename(tmp_path / "away")
+    with pytest.raises(DataError, match=r"images' is not there any more; put it back"):
+        placed.lay_out(tmp_path / "laid", 0, 2)
+
+
+def test_links_are_followed_and_those_to_nowhere_or_back_refused(tmp_path: Path) -> None:
+    elsewhere = filled(tmp_path / "elsewhere", {"b.txt": "b", "more/c.txt": "c"})
+    folder = filled(tmp_path / "images", {"a.txt": "a"})
+    (folder / "linked").symlink_to(elsewhere)
+    (folder / "twice").symlink_to(elsewhere)
+    (folder / "b.txt").symlink_to(elsewhere / "b.txt")
+    (tmp_path / "link to all").symlink_to(folder)
+    parts = laid_out(tmp_path / "link to all", tmp_path / "laid", 2)
+    files = {"a.txt": "a", "b.txt": "b"} | {
+        f"{top}/{name}": name[-5] for top in ("linked", "twice") for name in ("b.txt", "more/c.txt")
+    }
+    assert parts[0] | parts[1] == files
+    (folder / "gone").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(DataError, match=r"channel 'train': '.*/gone' is a link to what is not there; remove it"):
+        opened(folder)
+    (folder / "gone").unlink()
+    (folder / "linked" / "more" / "back").symlink_to(folder)
+    with pytest.raises(DataError, match=r"more/back' is a link to a folder that it is in; remove it"):
+        opened(folder)
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    folder = filled(tmp_path / "images", {"a.txt": "a"})
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(str(folder / "socket"))
+        with pytest.raises(DataError, match=r"socket' is neither a file nor a folder; move it out"):
+            opened(folder)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("imges", r"channel 'train': .*imges does not exist; did you mean .*/images\?"),
+        ("images/a.txt", r"a.txt' is a file; give the folder that it is in, or the path alone, without Folder"),
+        ("empty", r"empty' holds no file; fill it, or check the path"),
+        ("no such place", r"no such place does not exist; check the path"),
+    ],
+)
+def test_a_folder_that_is_none_says_so(tmp_path: Path, path: str, message: str) -> None:
+    filled(tmp_path / "images", {"a.txt": "a"})
+    (tmp_path / "empty" / "within").mkdir(parents=True)
+    with pytest.raises(DataError, match=message):
+        opened(tmp_path / path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("",), "a Folder has the path ''; give a local folder, or a URI"),
+        ((3,), "a Folder has the path 3"),
+        (("a\0b",), "a Folder has the path 'a"),
+        (("x", "Sharded"), "distribution='Sharded'; give 'FullyReplicated' or 'ShardedByS3Key'; did you mean 'Sharded"),
+        (("x", None), "distribution=None; give 'Fully"),
+    ],
+)
+def test_what_is_no_folder_is_refused(arguments: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        Folder(*arguments)
+
+
+def test_options_of_rows_are_none_of_a_folder(tmp_path: Path) -> None:
+    folder = Folder(filled(tmp_path, {"a.txt": "a"}))
+    with pytest.raises(ConfigurationError, match="channel 'data': target, header and delimiter are for rows"):
+        Channel.of(folder, target="y")
+    with pytest.raises(ConfigurationError, match="is a folder of files as they are, which has no rows to read"):
+        Channel.of(folder).read_whole()
+
+
+def test_credentials_in_a_uri_are_refused_and_hidden() -> None:
+    with pytest.raises(ConfigurationError, match=r"folder 's3://.* holds credentials") as refused:
+        opened("s3://key:hidden@bucket/images")
+    assert "hidden" not in str(refused.value)
+
+
+def test_fewer_files_than_workers_are_refused_where_they_are_dealt_out(tmp_path: Path) -> None:
+    folder = filled(tmp_path / "images", {"a.txt": "a"})
+    trainer = ScriptTrainer("train.py", source_dir=tmp_path, scaling=ScalingConfig(num_workers=2))
+    message = (
+        r"channel 'train': folder '.*/images' has 1 file to deal out with 'ShardedByS3Key', fewer than the 2 worke"
+    )
+    with pytest.raises(DataError, match=message):
+        trainer.checked(open_channels({"train": Folder(folder, "ShardedByS3Key")}))
+    with pytest.raises(DataError, match=message):
+        opened(folder, SHARDED).place(2)
+    trainer.checked(open_channels({"images": Folder(folder)}, train=False))
+
+
+def test_who_reads_rows_refuses_a_folder(tmp_path: Path) -> None:
+    folder = filled(tmp_path / "images", {"a.txt": "a"})
+    trainer = XGBoostTrainer(hyperparameters={"objective": "binary:logistic", "eval_metric": "auc", "num_round": 1})
+    with pytest.raises(
+        ConfigurationError,
+        match=r"channel 'train' is a Folder, '.*/images', and XGBoostTrainer takes none: it reads rows",
+    ):
+        trainer.fit({"train": Folder(folder)})
+
+
+def test_a_file_that_goes_or_changes_before_it_is_dealt_out_is_named(tmp_path: Path) -> None:
+    folder = filled(tmp_path / "images", {"a.txt": "a", "b.txt": "bb"})
+    placed = opened(folder, SHARDED).place(1).source
+    assert isinstance(placed, PlacedFolder)
+    (folder / "b.txt").write_text("b")
+    with pytest.raises(DataError, match=r"b.txt' has 1 bytes, and had 2 when the channel was opened; put it back"):
+        placed.lay_out(tmp_path / "one", 0, 1)
+    (folder / "b.txt").unlink()
+    with pytest.raises(DataError, match=r"b.txt' had 2 bytes when the channel was opened, and is gone; put it back"):
+        placed.lay_out(tmp_path / "two", 0, 1)
+
+
+# ---- fingerprints
+
+
+def test_a_fingerprint_is_of_names_sizes_and_times(tmp_path: Path) -> None:
+    folder = filled(tmp_path / "images", {"a.txt": "a", "x/b.txt": "bb"})
+    before = opened(folder).fingerprint()
+    assert opened(folder).fingerprint() == before
+    assert opened(folder, SHARDED).fingerprint() != before
+    folder.rename(tmp_path / "moved")
+    assert opened(tmp_path / "moved").fingerprint() == before
+    about = os.stat(tmp_path / "moved" / "a.txt")
+    (tmp_path / "moved" / "a.txt").write_text("b")
+    assert opened(tmp_path / "moved").fingerprint() != before
+    os.utime(tmp_path / "moved" / "a.txt", ns=(about.st_atime_ns, about.st_mtime_ns))
+    assert opened(tmp_path / "moved").fingerprint() == before, "what is in files is not read"
+    (tmp_path / "moved" / "x").rename(tmp_path / "moved" / "y")
+    assert opened(tmp_path / "moved").fingerprint() != before
