@@ -132,6 +132,15 @@ class RayTrainTrainer(Trainer):
         """See `Trainer.exact_from`: random states are the function's own to keep, and few do."""
         return False
 
+    def pause_obstacle(self) -> str:
+        """See `Trainer.pause_obstacle`: as far as the words of its function's module tell."""
+        if self.loop.mentions_checkpoints:
+            return ""
+        return (
+            f"{named(self.loop.function)} mentions no checkpoint, and a function that reports none begins again after "
+            "each pause; let it report one with every ray.train.report"
+        )
+
     def probe_obstacle(self) -> str:
         """See `Trainer.probe_obstacle`."""
         return super().probe_obstacle() or "it runs a training function of yours"

@@ -18,7 +18,7 @@ from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, Gangs, Program, resources_per_worker
 from trainers.script.environment import LENGTHS, arguments_of
-from trainers.script.folders import packed
+from trainers.script.folders import mentions_checkpoints, packed
 from trainers.script.launchers import LauncherOptions, check_launcher
 from trainers.script.metric_lines import MetricDefinitions
 from trainers.trainer import Trainer
@@ -144,6 +144,15 @@ class ScriptTrainer(Trainer):
     def probe_obstacle(self) -> str:
         """See `Trainer.probe_obstacle`."""
         return super().probe_obstacle() or "it runs a program of yours"
+
+    def pause_obstacle(self) -> str:
+        """See `Trainer.pause_obstacle`: as far as the words of its source folder tell."""
+        if mentions_checkpoints(Path(self.source_dir)):
+            return ""
+        return (
+            f"neither {self.entry_point} nor a file beside it mentions a checkpoint, and a program that writes none to "
+            "SM_CHECKPOINT_DIR begins again after each pause; let it write one with every report"
+        )
 
     def program(self, channels: dict[str, PlacedChannel]) -> Program:
         """See `Trainer.program`; the source folder is read now.
