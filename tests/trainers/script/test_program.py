@@ -71,6 +71,16 @@ def test_a_fork_with_other_hyperparameters_takes_no_value_that_its_parent_was_ah
     assert values(fork)[0][1] > 0.75  # From the parent's weights on.
 
 
+def test_a_fork_that_has_nothing_left_to_train_has_the_values_of_its_parent_s_checkpoint(
+    opened: Callable[..., ScriptProgram], tmp_path: Path
+) -> None:
+    program = opened()
+    parent = program.train(assignment(tmp_path, 2, eta=0.5, epochs=4), print)  # It comes to its end meanwhile.
+    fork = program.train(assignment(tmp_path, 3, parent, eta=0.1, epochs=4), print)
+    again = program.train(assignment(tmp_path, 4, fork, eta=0.1, epochs=4), print)
+    assert values(parent, fork, again) == [(1, 0.5), (2, 0.75), (3, 0.9375), (4, 0.9375)]
+
+
 @pytest.mark.parametrize(
     ("source", "error"),
     [
