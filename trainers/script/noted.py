@@ -70,10 +70,10 @@ class Noted:
         return reports
 
     def had(self, assignment: Assignment) -> Report | None:
-        """The last report that a trial has as it goes on, whose values count where its program has nothing left to train.
+        """The last report of a trial that goes on: its values count where the program has nothing left to train.
 
-        Of a fork they are those of its parent's checkpoint, which may be ahead of the units that it began from. None for
-        a trial that begins.
+        Of a fork they are those of its parent's checkpoint, which may be ahead of the units that it began from. None
+        for a trial that begins.
         """
         if not assignment.start or not self.last:
             return None

@@ -39,7 +39,8 @@ class ScriptTrainer(Trainer):
     Args:
         entry_point: the program, a file in `source_dir`: a `.py` file, or another one that can be executed.
         source_dir: the folder that it runs in a copy of; None is the working directory.
-        launcher: "python", "torchrun", "accelerate", "mpirun", "tensorflow", or a command line with `{program}` in it.
+        launcher: "python", "torchrun", "accelerate", "mpirun", "tensorflow", perhaps with options of its own, such as
+            "accelerate --mixed_precision bf16"; or a command line with `{program}` in it.
         scaling: see `Trainer`; each worker starts the launcher once.
         hyperparameters: see `Trainer`.
         metric_definitions: `[{"Name": "validation:accuracy", "Regex": "acc=([0-9.]+)"}]`, of what rank 0 prints; a
