@@ -50,7 +50,7 @@ class ScriptTrainer(Trainer):
         environment: variables beside SageMaker's.
         runtime_env: Ray's environment for the workers, such as `{"pip": ["lightning"]}`; it is made when a gang starts,
             once on each node.
-        report_timeout_s: seconds that it may take to a report.
+        report_timeout_s: seconds that it may take to a report, and behind its last unit to its end.
         grace_period_s: seconds from SIGTERM to SIGKILL, where it is paused or ended.
 
     Raises:
