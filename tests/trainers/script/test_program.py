@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 
 from tests.support.script_programs import PROGRAMS, assignment, values
 from trainers import ScriptTrainer, TrialError
-from trainers.errors import CheckpointError, DivergedError
+from trainers.errors import CheckpointError, DivergedError, StorageError
 from trainers.gangs import Report
 from trainers.script.program import ScriptProgram
 
@@ -191,3 +193,19 @@ def test_a_checkpoint_that_is_cut_short_is_said(opened: Callable[..., ScriptProg
     part.write_bytes(part.read_bytes()[:-100])
     with pytest.raises(CheckpointError, match="cut short"):
         program.train(assignment(tmp_path, 4, first, eta=0.3), print)
+
+
+def test_a_full_disk_of_the_program_s_folders_is_named_with_a_remedy(
+    opened: Callable[..., ScriptProgram], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = opened()
+
+    def full(data: bytes, folder: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("trainers.script.program.unpack", full)
+    said = r"the program's folders, .*warmband-program-.*: No space left on device; make room there, or let TMPDIR"
+    with pytest.raises(StorageError, match=said):
+        program.train(assignment(tmp_path, 1), print)
+    monkeypatch.undo()
+    assert program.train(assignment(tmp_path, 1), print).reached == 1
