@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 import ray.data
 import ray.train
+import torch
 
 from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.record.store import Store
-from tests.support.ray_train_job import trainer
+from tests.support.ray_train_job import train, trainer
 from trainers import RayTrainTrainer
 
 pytestmark = pytest.mark.ray
@@ -51,6 +52,20 @@ def test_a_job_is_the_same_with_a_worker_killed(ray_cluster: None, tmp_path: Pat
     model = tuner.best_estimator().model()
     with model.as_directory() as folder:
         assert Path(folder, "model.pt").is_file()
+
+
+def apart(config: dict[str, Any]) -> None:
+    """Takes the process group apart at its end, as programs do, at a rung too."""
+    try:
+        train(config)
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def test_a_function_may_take_the_process_group_of_its_gang_apart(ray_cluster: None, tmp_path: Path) -> None:
+    _, trials = job(tmp_path / "apart", function=apart)
+    assert {trial.status for trial in trials} <= {"Completed", "Stopped"}
+    assert {trial.attempts for trial in trials} == {0}
 
 
 def counting(config: dict[str, Any]) -> None:
