@@ -308,7 +308,7 @@ class Leader:
 
     def _silent(self) -> Verdict:
         if self._reached:
-            return self._paused()
+            return Verdict()  # It has had all that time to write its checkpoint.
         waits = f"{self._name} reported nothing for {self._timeout:.0f} s"
         ended = [str(rank) for rank in sorted(self._exits)]
         others = f"; worker {', '.join(ended)} had ended" if ended else ""
