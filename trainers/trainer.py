@@ -120,6 +120,10 @@ class Trainer(ABC):
         """Why a few units of its static hyperparameters cannot be measured in one process; empty if they can."""
         return "it trains on a GPU" if self.scaling.use_gpu else ""
 
+    def pause_obstacle(self) -> str:
+        """Why its trials may have to begin again where they were paused, and a remedy; empty if they go on."""
+        return ""
+
     def exact_from(self, hyperparameters: Mapping[str, Any]) -> bool:
         """Whether a trial of these goes on from between two rungs to the same model; else it goes on from its rung."""
         return True
@@ -179,7 +183,7 @@ class Trainer(ABC):
     def code(self) -> dict[str, str]:
         """The user's own code that it runs, as "module:name" by what it was given as; a record's has to be allowed."""
         named = {option: str(value) for option, value in self.options.items() if option in self.code_options}
-        return named if is_builtin(type(self)) else {**named, OWN_CLASS: name_of(type(self))}
+        return named if self._builtin else {**named, OWN_CLASS: name_of(type(self))}
 
     @property
     def units(self) -> int | None:
@@ -321,8 +325,7 @@ class Trainer(ABC):
             channels: what they read.
             at_once: how many of them there may be; a private cluster is made to hold so many. In hand there is one.
             workers: of the largest of them; None: that of the static hyperparameters.
-            several_sizes: whether there are smaller ones too; a private cluster then has room for one more of the
-                largest, so that a gang of another size need not make way and start again.
+            several_sizes: whether there are smaller ones; a private cluster has room for one more, and none makes way.
             priority: their weight where other jobs want gangs on the same cluster.
             patient: wait for room as long as it takes: the caller knows when to give up.
             storage_path: the folder of their own that they write checkpoints to, which every node that could hold a
@@ -378,23 +381,21 @@ class Trainer(ABC):
     def _static_workers(self) -> int:
         return self.workers_for(self.hyperparameters)
 
+    @property
+    def _builtin(self) -> bool:
+        """Whether it is one of Warmband's own, which its name alone says all of."""
+        return TRAINERS.get(type(self).__name__) == type(self).__module__
+
     def to_json(self) -> dict[str, Any]:
         """Everything it was made with, for the record."""
-        kind, code = type(self), self.code()
         return {
-            "trainer": kind.__name__ if is_builtin(kind) else name_of(kind),
+            "trainer": type(self).__name__ if self._builtin else name_of(type(self)),
             "scaling": recorded_scaling(self.scaling),
             "hyperparameters": self.hyperparameters,
             "options": self.options,
-            **({"code": code} if code else {}),
+            **({"code": code} if (code := self.code()) else {}),
         }
 
     def __repr__(self) -> str:
-        options = "".join(f", {name}={value!r}" for name, value in self.options.items())
-        workers = self.scaling.num_workers
-        return f"{type(self).__name__}(num_workers={workers}, hyperparameters={self.hyperparameters}{options})"
-
-
-def is_builtin(kind: type[Trainer]) -> bool:
-    """Whether a trainer is one of Warmband's own, which its name alone says all of."""
-    return TRAINERS.get(kind.__name__) == kind.__module__
+        own = {"num_workers": self.scaling.num_workers, "hyperparameters": self.hyperparameters, **self.options}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in own.items())})"

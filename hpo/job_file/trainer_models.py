@@ -161,7 +161,8 @@ class ScriptSpec(_TrainerSpec):
     source_dir: str = Field(".", description="the folder that it runs in a copy of, from the working directory on")
     launcher: str = Field(
         "python",
-        description="python, torchrun, accelerate, mpirun, tensorflow, or a command line with {program} in it",
+        description="python, torchrun, accelerate, mpirun, tensorflow, perhaps with options behind it, or a command "
+        "line with {program} in it",
     )
     metric_definitions: Annotated[
         list[MetricDefinitionSpec], Give("a list, such as [{Name: validation:accuracy, Regex: 'acc=([0-9.]+)'}]")

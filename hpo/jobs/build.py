@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from hpo.cost import Limits
 from hpo.forecasts import Outlook, probes
 from hpo.forks import Effects
-from hpo.jobs.checks import check_objective, gang_sizes, inert_lengths
+from hpo.jobs.checks import check_objective, gang_sizes, inert_lengths, pause_warnings
 from hpo.observers import Goal
 from hpo.ranges import nearest
 from hpo.search import Search
-from hpo.strategies import median_rule_warnings, unsaid
+from hpo.strategies import Plan, median_rule_warnings, unsaid
 from trainers import storage
 from trainers.channels import Channel, open_channels
 from trainers.home import home
@@ -65,7 +65,7 @@ def opened(settings: JobSettings, inputs: Mapping[str, Any] | None) -> dict[str,
 
 
 def warnings(settings: JobSettings) -> list[str]:
-    """Warnings of ranges and settings that change nothing."""
+    """Warnings of ranges and settings that change nothing, or cost more than one would think."""
     trainer, plan = settings.estimator, settings.plan()
     rationed_by = settings.strategy_name if settings.search_strategy.rations else ""
     inert = [
@@ -75,7 +75,16 @@ def warnings(settings: JobSettings) -> list[str]:
     ]
     fixed = [name for name in SEEDS if name in {**trainer.hyperparameters, **settings.ranges} and plan.repeats > 1]
     alike = [f"{name} is given, so that repeats of a configuration may be alike; leave it out" for name in fixed]
-    return [*inert, *alike, *settings.search_strategy.warnings(plan), *median_rule_warnings(plan)]
+    again = _pause_warnings(settings, plan)
+    return [*inert, *alike, *settings.search_strategy.warnings(plan), *median_rule_warnings(plan), *again]
+
+
+def _pause_warnings(settings: JobSettings, plan: Plan) -> list[str]:
+    strategy = settings.search_strategy
+    beyond_plan = strategy.stops and not strategy.rations
+    named = settings.strategy_name if strategy.stops else "early_stopping_type 'Auto'"
+    pausing = "the scheduler" if "scheduler" in strategy.options else named
+    return pause_warnings(settings.estimator.pause_obstacle(), plan, pausing, beyond_plan=beyond_plan)
 
 
 def search_for(settings: JobSettings, name: str, seed: int) -> Search:

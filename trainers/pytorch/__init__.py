@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         unloaded as unloaded,
     )
     from trainers.pytorch.function_trainer import FunctionTrainer as FunctionTrainer
-    from trainers.pytorch.gradients import AllReducing as AllReducing, share as share
+    from trainers.pytorch.gradients import AllReducing as AllReducing, ProcessGroup as ProcessGroup, share as share
     from trainers.pytorch.program import (
         FunctionProgram as FunctionProgram,
         FunctionSettings as FunctionSettings,

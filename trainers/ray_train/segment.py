@@ -16,7 +16,7 @@ from trainers.checkpoint import UNKNOWN, File, Manifest
 from trainers.errors import DivergedError, TrialError, UnsavedError
 from trainers.gangs import Assignment, Report, Segment
 from trainers.patient_storage import PatientStorage
-from trainers.pytorch import Deadline, Peers, random_state
+from trainers.pytorch import Deadline, Peers, ProcessGroup, random_state
 from trainers.ray_train.answers import answering
 from trainers.ray_train.loop import Loop
 from trainers.ray_train.packing import State, packed, part_name, read_into, with_state
@@ -86,6 +86,8 @@ def run_segment(
                 random_state.seed_all(seed)
                 with answering(trial, peers.rank, peers.world_size):
                     _run(loop, assignment, trial)
+                if isinstance(peers, ProcessGroup):
+                    peers.mend()
         if trial.diverged:
             raise DivergedError(trial.diverged)
         trained = time.perf_counter()

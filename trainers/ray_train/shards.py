@@ -5,6 +5,26 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from trainers.channels import Channel, RayData
+
+TARGET = "target"
+"""What the column to predict is called where its channel has no name for it."""
+
+
+def dataset_of(channel: Channel) -> Any:
+    """A channel as a dataset of Ray Data's: itself where it is one, else its rows, read here, with the target first."""
+    if isinstance(channel.source, RayData):
+        return channel.source.dataset
+    import numpy as np
+    import pandas as pd
+    import ray.data
+
+    table, named = channel.read(0, 1), channel.describe()["target"]
+    columns = table.feature_names or [f"f{side}" for side in range(np.shape(table.features)[1])]
+    frame = pd.DataFrame(table.features, columns=list(columns))
+    frame.insert(0, named if isinstance(named, str) else TARGET, table.labels)
+    return ray.data.from_pandas(frame)
+
 
 def dealt(
     datasets: Mapping[str, Any], split: Collection[str], sizes: Iterable[int]

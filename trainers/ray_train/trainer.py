@@ -132,6 +132,15 @@ class RayTrainTrainer(Trainer):
         """See `Trainer.exact_from`: random states are the function's own to keep, and few do."""
         return False
 
+    def pause_obstacle(self) -> str:
+        """See `Trainer.pause_obstacle`: as far as the words of its function's module tell."""
+        if self.loop.mentions_checkpoints:
+            return ""
+        return (
+            f"{named(self.loop.function)} mentions no checkpoint, and a function that reports none begins again after "
+            "each pause; let it report one with every ray.train.report"
+        )
+
     def probe_obstacle(self) -> str:
         """See `Trainer.probe_obstacle`."""
         return super().probe_obstacle() or "it runs a training function of yours"
@@ -159,14 +168,16 @@ class RayTrainTrainer(Trainer):
         """See `Trainer.checked`.
 
         Raises:
-            ConfigurationError: there are channels, which the function does not ask for.
+            ConfigurationError: a channel has the name of a dataset, or there is no Ray to deal them out.
         """
-        if channels:
+        if channels and self.in_hand:
             raise ConfigurationError(
-                f"channels are {', '.join(channels)}, and a Ray Train function reads its own data: give none, and "
-                "datasets={...} to the Ray trainer for what it asks ray.train.get_dataset_shard() for"
+                f"channels are {', '.join(channels)}, and ScalingConfig(num_workers=0) trains without Ray, which "
+                "ray.train.get_dataset_shard() needs; give num_workers=1 or more, or let the function read its data"
             )
-        return {}
+        if twice := [name for name in channels if name in self.loop.datasets]:
+            raise ConfigurationError(f"channel {twice[0]!r} is one of the Ray trainer's datasets, too; give it once")
+        return super().checked(channels, metric, workers=workers) if channels else {}
 
     def program(self, channels: dict[str, PlacedChannel]) -> Program:
         """See `Trainer.program`; datasets are dealt out in `start_gangs`."""
@@ -181,11 +192,15 @@ class RayTrainTrainer(Trainer):
         priority: int = 1,
         patient: bool = False,
     ) -> Gangs:
-        """See `Trainer.start_gangs`; datasets are executed and dealt out first, while no gang holds the processors."""
-        from trainers.ray_train.shards import dealt
+        """See `Trainer.start_gangs`; datasets are executed and dealt out first, while no gang holds the processors.
+
+        Channels are datasets of which each worker gets a part, as Ray Train's own are where nothing else is said.
+        """
+        from trainers.ray_train.shards import dataset_of, dealt
 
         sizes = range(self.least_workers, self.workers + 1)
-        shards = dealt(self.loop.datasets, self.loop.split, sizes) if self.loop.datasets else {}
+        datasets = {**self.loop.datasets, **{channel: dataset_of(source) for channel, source in channels.items()}}
+        shards = dealt(datasets, {*self.loop.split, *channels}, sizes) if datasets else {}
 
         def placed(workers: int) -> Program:
             return self._program(shards.get(workers, ()))

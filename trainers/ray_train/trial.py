@@ -119,7 +119,8 @@ class Trial:
         if name is None or name not in self._shards:
             there = ", ".join(map(repr, self._shards)) or "none"
             raise ConfigurationError(
-                f"ray.train.get_dataset_shard({name!r}): the trainer has {there}; give it datasets={{{name!r}: ...}}"
+                f"ray.train.get_dataset_shard({name!r}): there are {there}; give the Ray trainer "
+                f"datasets={{{name!r}: ...}}, or fit({{{name!r}: ...}})"
             )
         return self._shards[name].iterator()
 

@@ -20,6 +20,8 @@ from trainers.script.noted import NOTES
 
 LARGEST_SOURCE = 200 << 20
 """Bytes of a source folder; it is sent to every worker."""
+LARGEST_TEXT = 4 << 20
+"""Bytes of a file that is looked into for a word; programs are shorter."""
 LEFT_OUT = {".git", ".venv", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", "node_modules"}
 """Folders that no program needs."""
 
@@ -82,6 +84,20 @@ def packed(source: Path, entry_point: str) -> bytes:
             f"entry_point {entry_point!r} is no file in source_dir {str(source)!r}; give a path below it"
         )
     return buffer.getvalue()
+
+
+def mentions_checkpoints(source: Path) -> bool:
+    """Whether a text in a source folder has the word "checkpoint", as `SM_CHECKPOINT_DIR` has it, too.
+
+    Without it, a program hardly writes any. A file that is large, or cannot be read, may have it.
+    """
+    for path in _files_in(source):
+        try:
+            if path.stat().st_size > LARGEST_TEXT or b"checkpoint" in path.read_bytes().lower():
+                return True
+        except OSError:
+            return True
+    return False
 
 
 def _files_in(folder: Path) -> list[Path]:

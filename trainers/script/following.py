@@ -133,8 +133,8 @@ class Leader:
         checkpoints: the folder that it writes checkpoints to.
         awaited: ranks whose parts have to end before the program has ended.
         whole: units after which it ends by itself; None where that is not known.
-        timeout: seconds to a report.
-        grace: seconds that its parts may take to end, and to write a checkpoint.
+        timeout: seconds to a report, and to the program's own end behind its last unit.
+        grace: seconds that its parts may take to end where they are told to, and to write a checkpoint.
         on_report: is told of reports.
         halted: see `Program.train`.
     """
@@ -189,8 +189,13 @@ class Leader:
                 return verdict
             if over:
                 return self._ended()
-            if time.monotonic() - self._spoke > (self._grace if self._reached else self._timeout):
+            if time.monotonic() - self._spoke > self._patience:
                 return self._silent()
+
+    @property
+    def _patience(self) -> float:
+        """How long it may be silent: behind its last unit, too, as it saves a model, say, unless the job is to stop."""
+        return self._grace if self._reached and self._halted() else self._timeout
 
     @property
     def _will_end(self) -> bool:
@@ -323,7 +328,7 @@ class Leader:
 
     def _silent(self) -> Verdict:
         if self._reached:
-            return self._paused()
+            return Verdict()  # It has had all that time to write its checkpoint.
         waits = f"{self._name} reported nothing for {self._timeout:.0f} s"
         ended = [str(rank) for rank in sorted(self._exits)]
         others = f"; worker {', '.join(ended)} had ended" if ended else ""

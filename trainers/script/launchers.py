@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from trainers.checking import did_you_mean, is_whole
 from trainers.errors import ConfigurationError
@@ -72,8 +72,8 @@ class LauncherOptions:
     """What a user may say of a launcher, and what a launcher has to know of its process.
 
     Args:
-        arguments: of the launcher itself, such as `("--mixed_precision", "bf16")` of accelerate. They stand behind
-            those that Warmband gives, so that they win.
+        arguments: of the launcher itself, such as `("--mixed_precision", "bf16")` of accelerate, as `start_of` finds
+            them behind its name. They stand behind those that Warmband gives, so that they win.
         parameter_servers: workers that serve parameters, of the launcher "tensorflow".
         environment: variables of the program, those of the user included.
         as_root: whether the worker runs as root, which mpirun wants to be told.
@@ -96,7 +96,7 @@ def start_of(launcher: str, program: Sequence[str], place: Place, *, options: La
     `PYTHONUNBUFFERED` lets metrics come when they are printed; the user's own values stay.
 
     Args:
-        launcher: a name of `LAUNCHERS`, or a command line with placeholders.
+        launcher: a name of `LAUNCHERS`, perhaps with options behind it, or a command line with placeholders.
         program: the path of the entry point, and its arguments.
         place: of the worker.
         options: of the launcher.
@@ -108,7 +108,9 @@ def start_of(launcher: str, program: Sequence[str], place: Place, *, options: La
         ConfigurationError: the launcher is unknown, or cannot start the program in this place.
     """
     check_launcher(launcher, options, workers=place.world_size, processes=place.processes)
-    start = LAUNCHERS[launcher] if launcher in LAUNCHERS else _by_template(launcher)
+    name, arguments = _named(launcher)
+    options = replace(options, arguments=arguments)
+    start = LAUNCHERS[name] if name else _by_template(launcher)
     if not _is_python(program) and "/" not in program[0]:
         program = (f"./{program[0]}", *program[1:])  # A name without a folder would be looked for in PATH.
     found = start(program, place, options)
@@ -125,7 +127,7 @@ def check_launcher(
     """Refuses a launcher that is unknown, or cannot start a gang of this shape.
 
     Args:
-        launcher: a name of `LAUNCHERS`, or a command line with placeholders.
+        launcher: a name of `LAUNCHERS`, perhaps with options behind it, or a command line with placeholders.
         options: of the launcher.
         workers: of the gang, if known.
         processes: program processes of each worker.
@@ -133,26 +135,45 @@ def check_launcher(
     Raises:
         ConfigurationError: naming it and what to give.
     """
-    if not isinstance(launcher, str) or (launcher not in LAUNCHERS and not _is_template(launcher)):
+    name, arguments = _named(launcher) if isinstance(launcher, str) else ("", ())
+    if not isinstance(launcher, str) or not (name or _is_template(launcher)):
         raise ConfigurationError(
-            f"launcher is {launcher!r}; give one of {', '.join(sorted(LAUNCHERS))}, or a command line that contains "
-            f"{{program}}{did_you_mean(launcher, LAUNCHERS)}"
+            f"launcher is {launcher!r}; give one of {', '.join(sorted(LAUNCHERS))}, perhaps with options of its own "
+            f"behind it, or a command line that contains {{program}}{did_you_mean(launcher, LAUNCHERS)}"
         )
-    if launcher not in LAUNCHERS:
+    if name:
+        _check_arguments(launcher, name, arguments)
+    else:
         _check_template(launcher)
     if not is_whole(processes, 1):
         raise ConfigurationError(f"processes_per_worker is {processes!r}; give a whole number, 1 or more")
-    if processes > 1 and launcher in _ONE_PROCESS:
+    if processes > 1 and name in _ONE_PROCESS:
         raise ConfigurationError(
             f"processes_per_worker is {processes}, and launcher {launcher!r} starts one process a worker; leave it "
             "out, or give launcher='torchrun'"
         )
-    options = options or LauncherOptions()
-    if options.arguments and launcher not in LAUNCHERS:
-        raise ConfigurationError(
-            f"launcher_arguments is {list(options.arguments)!r}, and launcher is a command line; write them into it"
-        )
-    _check_servers(launcher, options, workers)
+    _check_servers(name or launcher, options or LauncherOptions(), workers)
+
+
+def _named(launcher: str) -> tuple[str, tuple[str, ...]]:
+    """The name and the options of a launcher that is one of `LAUNCHERS`; no name of a command line."""
+    name, _, rest = launcher.strip().partition(" ")
+    if name not in LAUNCHERS or _is_template(launcher):
+        return "", ()
+    return name, tuple(_words(rest, launcher))
+
+
+def _check_arguments(launcher: str, name: str, arguments: Sequence[str]) -> None:
+    """Refuses options that Warmband gives itself, also where they are shortened, and what is none."""
+    for at, word in enumerate(arguments):
+        option = word.partition("=")[0].replace("_", "-")
+        # A parser of options takes "--nnode" for "--nnodes".
+        ours = any(own == option or (option[:2] == "--" and own.startswith(option)) for own in _OURS[name].split())
+        if ours or (at == 0 and not word.startswith("-")):
+            said = "the gang's own to say" if ours else f"no option of {name}"
+            raise ConfigurationError(
+                f"launcher is {launcher!r}, and {word!r} is {said}; leave it out, or give a line with {{script}}"
+            )
 
 
 def _check_servers(launcher: str, options: LauncherOptions, workers: int | None) -> None:
@@ -256,7 +277,8 @@ def _mpirun(program: Sequence[str], place: Place, options: LauncherOptions) -> S
         *("mpirun", "-np", str(processes)),
         *(("--allow-run-as-root",) if options.as_root else ()),
         *("--host", f"localhost:{processes}", "--map-by", ":OVERSUBSCRIBE"),
-        *("--bind-to", "none"),  # mpirun counts cores from 0, and so would that of every gang on the node.
+        # mpirun counts cores from 0, and so would that of every gang on the node.
+        *(("--bind-to", "none") if "--bind-to" not in options.arguments else ()),
         *(word for name in names for word in ("-x", name)),
         *options.arguments,
     )
@@ -294,6 +316,17 @@ LAUNCHERS: dict[str, Launcher] = {
 
 _ONE_PROCESS = ("python", "tensorflow")
 
+_OURS = {
+    "python": "-c -m",
+    "tensorflow": "-c -m",
+    "torchrun": "-m --module --no-python --nnodes --nproc-per-node --node-rank --master-addr --master-port "
+    "--standalone --rdzv-backend --rdzv-endpoint --rdzv-id",
+    "accelerate": "-m --module --no-python --num-machines --num-processes --machine-rank --main-process-ip "
+    "--main-process-port --cpu --multi-gpu --same-network",
+    "mpirun": "-n -np --np -c -H -host --host -hostfile --hostfile -machinefile --machinefile",
+}
+"""Options of each launcher that say what the gang is, or what is started."""
+
 
 def _is_template(launcher: str) -> bool:
     return any(found["name"] in (_PROGRAM, _SCRIPT) for found in _PLACEHOLDER.finditer(launcher))
@@ -314,18 +347,18 @@ def _values(place: Place) -> dict[str, str]:
     }
 
 
-def _words(template: str) -> list[str]:
+def _words(line: str, launcher: str) -> list[str]:
     try:
-        return shlex.split(template)
+        return shlex.split(line)
     except ValueError as error:
         raise ConfigurationError(
-            f"launcher is {template!r}: {error}; give a command line as a shell takes it"
+            f"launcher is {launcher!r}: {error}; give a command line as a shell takes it"
         ) from None
 
 
 def _check_template(template: str) -> None:
     known = {_PROGRAM, _SCRIPT, *_values(Place(rank=0, world_size=1, hosts=("",), ports=((0,),), cpus=0, gpus=0))}
-    for word in _words(template):
+    for word in _words(template, template):
         for found in _PLACEHOLDER.finditer(word):
             if found["name"] and found["name"] not in known:
                 raise ConfigurationError(
@@ -351,7 +384,7 @@ def _by_template(template: str) -> Launcher:
             return f"{{{found['literal']}}}" if found["literal"] else values[found["name"]]
 
         command: list[str] = []
-        for word in _words(template):
+        for word in _words(template, template):
             alone = _PLACEHOLDER.fullmatch(word)
             if alone and alone["name"] in whole:
                 command += whole[alone["name"]]

@@ -70,10 +70,15 @@ class Noted:
         return reports
 
     def had(self, assignment: Assignment) -> Report | None:
-        """The last report of a trial that goes on; None for one that begins, or with other hyperparameters."""
-        if not assignment.start or not self._are_of(assignment):
+        """The last report of a trial that goes on: its values count where the program has nothing left to train.
+
+        Of a fork they are those of its parent's checkpoint, which may be ahead of the units that it began from. None
+        for a trial that begins.
+        """
+        if not assignment.start or not self.last:
             return None
-        return Report(step=assignment.start, metrics=dict(self.last))
+        ahead = not self._are_of(assignment) and self.ahead
+        return Report(step=assignment.start, metrics=dict(self.ahead[-1].metrics if ahead else self.last))
 
     def _are_of(self, assignment: Assignment) -> bool:
         # As text: NaN is the same as NaN there.

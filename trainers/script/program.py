@@ -142,6 +142,11 @@ class ScriptProgram:
                     restore(session.context.storage, assignment.checkpoint, assignment.manifest, root)
             except (CheckpointError, StorageError, OSError) as error:
                 problem = error
+                if isinstance(error, OSError) and is_away(error):
+                    where = f"the program's folders, {session.root} on {socket.gethostname()}"
+                    problem = StorageError(
+                        f"{where}: {error.strerror}; make room there, or let TMPDIR name another disk"
+                    )
         for other in session.peers.gathered(problem, MEET_SECONDS, "the checkpoint"):
             if other is not None:
                 raise other

@@ -18,7 +18,7 @@ from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, Gangs, Program, resources_per_worker
 from trainers.script.environment import LENGTHS, arguments_of
-from trainers.script.folders import packed
+from trainers.script.folders import mentions_checkpoints, packed
 from trainers.script.launchers import LauncherOptions, check_launcher
 from trainers.script.metric_lines import MetricDefinitions
 from trainers.trainer import Trainer
@@ -39,7 +39,8 @@ class ScriptTrainer(Trainer):
     Args:
         entry_point: the program, a file in `source_dir`: a `.py` file, or another one that can be executed.
         source_dir: the folder that it runs in a copy of; None is the working directory.
-        launcher: "python", "torchrun", "accelerate", "mpirun", "tensorflow", or a command line with `{program}` in it.
+        launcher: "python", "torchrun", "accelerate", "mpirun", "tensorflow", perhaps with options of its own, such as
+            "accelerate --mixed_precision bf16"; or a command line with `{program}` in it.
         scaling: see `Trainer`; each worker starts the launcher once.
         hyperparameters: see `Trainer`.
         metric_definitions: `[{"Name": "validation:accuracy", "Regex": "acc=([0-9.]+)"}]`, of what rank 0 prints; a
@@ -51,7 +52,7 @@ class ScriptTrainer(Trainer):
             the other; see docs/your-own-program.md for what that takes.
         runtime_env: Ray's environment for the workers, such as `{"pip": ["lightning"]}`; it is made when a gang starts,
             once on each node.
-        report_timeout_s: seconds that it may take to a report.
+        report_timeout_s: seconds that it may take to a report, and behind its last unit to its end.
         grace_period_s: seconds from SIGTERM to SIGKILL, where it is paused or ended.
 
     Raises:
@@ -166,6 +167,15 @@ class ScriptTrainer(Trainer):
     def probe_obstacle(self) -> str:
         """See `Trainer.probe_obstacle`."""
         return super().probe_obstacle() or "it runs a program of yours"
+
+    def pause_obstacle(self) -> str:
+        """See `Trainer.pause_obstacle`: as far as the words of its source folder tell."""
+        if mentions_checkpoints(Path(self.source_dir)):
+            return ""
+        return (
+            f"neither {self.entry_point} nor a file beside it mentions a checkpoint, and a program that writes none to "
+            "SM_CHECKPOINT_DIR begins again after each pause; let it write one with every report"
+        )
 
     def program(self, channels: dict[str, PlacedChannel]) -> Program:
         """See `Trainer.program`; the source folder is read now.

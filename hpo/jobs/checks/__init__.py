@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         gang_sizes as gang_sizes,
         inert_lengths as inert_lengths,
         longest as longest,
+        pause_warnings as pause_warnings,
     )
 
 load_when_used(__name__)

@@ -10,6 +10,7 @@ from trainers.checking import did_you_mean, is_whole
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from hpo.strategies import Plan
     from trainers.trainer import Trainer
 
 
@@ -141,6 +142,26 @@ def inert_lengths(
         f"{name} is tuned and has no effect: {told} goes before it; leave one of the two out"
         for name in tuned
         if name != counts
+    ]
+
+
+def pause_warnings(obstacle: str, plan: Plan, pausing: str, *, beyond_plan: bool) -> list[str]:
+    """Warnings about trials that are paused and may have to begin again, with what that costs as far as it is known.
+
+    Args:
+        obstacle: see `Trainer.pause_obstacle`.
+        plan: the brackets of the job.
+        pausing: what pauses trials, if something does.
+        beyond_plan: whether it does so elsewhere than at the plan's rungs.
+    """
+    once = plan.resource
+    again = sum(rung * size for each in plan.brackets for rung, size in zip(each.rungs, each.sizes, strict=True))
+    if not obstacle or (once == again and not beyond_plan):
+        return []
+    costs = f", up to {again} units of training for the {once} of the plan" if again > once else ""
+    return [
+        f"{pausing} pauses trials{costs}: {obstacle}, or give strategy 'Random', or 'Bayesian' with "
+        f"early_stopping_type 'Off', which pause none and train {plan.full_resource} units"
     ]
 
 

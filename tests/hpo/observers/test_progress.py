@@ -51,6 +51,11 @@ def test_a_line_an_event_with_the_seconds_in_front() -> None:
     assert len(values) > 3
 
 
+def test_units_that_were_trained_again_are_told_once() -> None:
+    (line,) = [line for line in said(details={"repeated_reports": 2}) if "again" in line]
+    assert re.search(r"warning: \S+ trained \d+ units again, since it had no checkpoint of its rung", line)
+
+
 def test_it_is_never_silent_for_much_more_than_a_minute() -> None:
     lines = said(unit_seconds=lambda assignment: 20.0, parallel=2)
     still = [line for line in lines if "still running: " in line]

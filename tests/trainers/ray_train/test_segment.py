@@ -182,6 +182,38 @@ def test_workers_put_their_files_together_and_rank_0_s_numbers_count(tmp_path):
     assert steps(model[0][0]) == [1, 2]
 
 
+def leaving(config: dict[str, Any]) -> None:
+    """Takes the process group apart at its end, on the ranks that it is told, or fails behind that."""
+    try:
+        sharded(config)
+    finally:
+        if ray.train.get_context().get_world_rank() in config["leaves"]:
+            dist.destroy_process_group()
+        if config.get("fails"):
+            raise ValueError("no last layer")
+
+
+@pytest.mark.process
+def test_a_function_that_takes_the_process_group_apart_breaks_nothing(tmp_path):
+    def make():
+        return RayTrainTrainer(trainer(2, leaving)).program({})
+
+    both, one, none = {"leaves": [0, 1]}, {"leaves": [1]}, {"leaves": []}
+    with process_gang(2, str(tmp_path)) as gang:
+        found = gang.run(
+            make,
+            assignment(tmp_path, stop=2, **both),
+            assignment(tmp_path, start=2, stop=4, **one),
+            assignment(tmp_path, stop=4, name="fails", fails=True, **both),
+            assignment(tmp_path, stop=4, name="returns", **none),
+        )
+        alone = gang.run(make, assignment(tmp_path, stop=4, name="last", **both))
+    for served in found:
+        assert [steps(served[at]) for at in (0, 1, 3)] == [[1, 2], [3, 4], [1, 2, 3, 4]]
+        assert "no last layer" in str(served[2])
+    assert [steps(served[0]) for served in alone] == [[1, 2, 3, 4]] * 2
+
+
 def test_a_job_without_channels_is_told_reported_and_attached_to(tmp_path):
     store = f"sqlite:///{tmp_path}/store.db"
     printed = io.StringIO()

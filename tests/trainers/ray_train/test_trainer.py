@@ -116,8 +116,9 @@ def test_a_tuner_takes_it_as_it_is():
     tuner = HyperparameterTuner(OURS, "accuracy", RANGES, max_jobs=2, console=False)
     assert isinstance(tuner.estimator, RayTrainTrainer)
     assert tuner.settings.plan().max_resource == 4
-    with pytest.raises(ConfigurationError, match="reads its own data: give none"):
-        tuner.fit({"train": ([[1.0]], [1.0])})
+    in_hand = HyperparameterTuner(trainer(0), "accuracy", RANGES, max_jobs=2, console=False)
+    with pytest.raises(ConfigurationError, match=r"channels are train, and .* trains without Ray"):
+        in_hand.fit({"train": ([[1.0]], [1.0])})
     with pytest.raises(ConfigurationError, match="give a channel and its metric"):
         HyperparameterTuner(OwnTorchTrainer(train), "accuracy", RANGES)
 

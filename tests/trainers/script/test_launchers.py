@@ -60,7 +60,7 @@ def test_what_is_no_python_file_is_run_as_it_is():
 
 
 def test_torchrun_takes_its_command_line():
-    command = started("torchrun", place(rank=1, processes=4), arguments=("--max-restarts", "1")).command
+    command = started("torchrun --max-restarts 1", place(rank=1, processes=4)).command
     assert command[:3] == (sys.executable, "-m", "torch.distributed.run")
     arguments = get_args_parser().parse_args(command[3:])
     assert (arguments.nnodes, arguments.nproc_per_node, arguments.node_rank) == ("2", "4", 1)
@@ -98,9 +98,7 @@ def test_accelerate_starts_all_processes_with_gpus_and_without(gpus, workers, pr
 
 def test_mpirun_is_started_by_the_first_worker_alone():
     where = {"hosts": ("10.0.0.7", "10.0.0.7"), "processes": 2}
-    command = started(
-        "mpirun", place(**where), environment={"SM_HP_LR": "1"}, arguments=("--mca", "btl", "tcp")
-    ).command
+    command = started("mpirun --mca btl tcp", place(**where), environment={"SM_HP_LR": "1"}).command
     assert after(command, "-np") == "4"
     assert after(command, "--host") == "localhost:4"
     assert [command[at + 1] for at, word in enumerate(command) if word == "-x"] == [
@@ -192,6 +190,17 @@ def test_each_process_has_a_core(cpus, processes, threads):
         (None, "launcher is None"),
         ("run {program} {worldsize}", "placeholder {worldsize} is unknown; .*did you mean 'world_size'"),
         ("run '{program}", "No closing quotation; give a command line"),
+        ("mpirun --mca 'btl", 'launcher is "mpirun --mca \'btl": No closing quotation; give a command line'),
+        (
+            "accelerate launch",
+            "'accelerate launch', and 'launch' is no option of accelerate; leave it out, or give a line",
+        ),
+        ("torchrun --nnodes 2", "'--nnodes' is the gang's own to say; leave it out"),
+        ("torchrun --max-restarts 1 --nproc_per_node=4", "'--nproc_per_node=4' is the gang's own"),
+        ("torchrun --nproc 4", "'--nproc' is the gang's own"),
+        ("accelerate --multi_gpu", "'--multi_gpu' is the gang's own"),
+        ("python -X dev -m train", "'-m' is the gang's own"),
+        ("mpirun -np 4", "'-np' is the gang's own"),
     ],
 )
 def test_an_unknown_launcher_is_refused(launcher, message):
@@ -207,7 +216,7 @@ def test_an_unknown_launcher_is_refused(launcher, message):
         ("tensorflow", {"parameter_servers": 2}, {"workers": 2}, "give 1 or fewer, or num_workers=3 or more"),
         ("tensorflow", {}, {"processes": 2}, "processes_per_worker is 2, and launcher 'tensorflow' starts one"),
         ("python", {}, {"processes": 0}, "processes_per_worker is 0; give a whole number, 1 or more"),
-        ("run {program}", {"arguments": ("-x",)}, {}, "launcher_arguments is .*; write them into it"),
+        ("tensorflow -u", {}, {"processes": 2}, "launcher 'tensorflow -u' starts one process a worker"),
     ],
 )
 def test_a_shape_that_a_launcher_cannot_start_is_refused(launcher, options, shape, message):
@@ -216,7 +225,17 @@ def test_a_shape_that_a_launcher_cannot_start_is_refused(launcher, options, shap
 
 
 def test_a_launcher_s_arguments_stand_behind_ours():
-    command = started("accelerate", place(), arguments=("--mixed_precision", "bf16")).command
+    command = started("accelerate --mixed_precision bf16", place()).command
     parser = argparse.ArgumentParser()
     parser.add_argument("--mixed_precision")
     assert parser.parse_known_args(command)[0].mixed_precision == "bf16"
+
+
+def test_python_s_options_stand_before_the_program_and_a_binding_of_mpirun_s_takes_the_place_of_ours():
+    assert started("python -X dev", place()).command == (sys.executable, "-X", "dev", *PROGRAM)
+    assert started("tensorflow -u", place()).command == (sys.executable, "-u", *PROGRAM)
+    where = {"hosts": ("10.0.0.7", "10.0.0.7")}
+    assert after(started("mpirun", place(**where)).command, "--bind-to") == "none"
+    bound = started("mpirun --bind-to core --report-bindings", place(**where)).command
+    assert bound.count("--bind-to") == 1
+    assert bound[-len(PROGRAM) - 4 : -len(PROGRAM) - 1] == ("--bind-to", "core", "--report-bindings")

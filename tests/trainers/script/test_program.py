@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 
 from tests.support.script_programs import PROGRAMS, assignment, values
 from trainers import ScriptTrainer, TrialError
-from trainers.errors import CheckpointError, DivergedError
+from trainers.errors import CheckpointError, DivergedError, StorageError
 from trainers.gangs import Report
 from trainers.script.program import ScriptProgram
 
@@ -69,6 +71,16 @@ def test_a_fork_with_other_hyperparameters_takes_no_value_that_its_parent_was_ah
     fork = program.train(assignment(tmp_path, 4, parent, eta=0.1, epochs=8), print)
     assert [step for step, _ in values(fork)] == [3, 4]
     assert values(fork)[0][1] > 0.75  # From the parent's weights on.
+
+
+def test_a_fork_that_has_nothing_left_to_train_has_the_values_of_its_parent_s_checkpoint(
+    opened: Callable[..., ScriptProgram], tmp_path: Path
+) -> None:
+    program = opened()
+    parent = program.train(assignment(tmp_path, 2, eta=0.5, epochs=4), print)  # It comes to its end meanwhile.
+    fork = program.train(assignment(tmp_path, 3, parent, eta=0.1, epochs=4), print)
+    again = program.train(assignment(tmp_path, 4, fork, eta=0.1, epochs=4), print)
+    assert values(parent, fork, again) == [(1, 0.5), (2, 0.75), (3, 0.9375), (4, 0.9375)]
 
 
 @pytest.mark.parametrize(
@@ -181,3 +193,19 @@ def test_a_checkpoint_that_is_cut_short_is_said(opened: Callable[..., ScriptProg
     part.write_bytes(part.read_bytes()[:-100])
     with pytest.raises(CheckpointError, match="cut short"):
         program.train(assignment(tmp_path, 4, first, eta=0.3), print)
+
+
+def test_a_full_disk_of_the_program_s_folders_is_named_with_a_remedy(
+    opened: Callable[..., ScriptProgram], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = opened()
+
+    def full(data: bytes, folder: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("trainers.script.program.unpack", full)
+    said = r"the program's folders, .*warmband-program-.*: No space left on device; make room there, or let TMPDIR"
+    with pytest.raises(StorageError, match=said):
+        program.train(assignment(tmp_path, 1), print)
+    monkeypatch.undo()
+    assert program.train(assignment(tmp_path, 1), print).reached == 1

@@ -64,6 +64,30 @@ def test_a_step_far_beyond_the_rung_costs_nothing_and_counts_later(opened: Opene
     assert values(first, second) == [(1, 0.1), (2, 0.2), (3, 0.3), (4, 0.3)]
 
 
+SAVES = """
+import os, sys, time
+print("acc=0.5", flush=True)
+time.sleep({seconds})
+open(os.path.join(os.environ["SM_MODEL_DIR"], "weights"), "w").write("saved")
+"""
+
+
+def test_one_that_saves_its_model_for_longer_than_it_may_take_to_end_is_waited_for(
+    opened: Opened, tmp_path: Path
+) -> None:
+    made = opened(SAVES.format(seconds=3), grace_period_s=1).train(assignment(tmp_path, 1, epochs=1), print)
+    assert values(made) == [(1, 0.5)]
+    model = ScriptTrainer("train.py", source_dir=tmp_path / "source").load_model(made.checkpoint)
+    assert (model / "weights").read_text() == "saved"
+
+
+def test_one_that_does_not_end_behind_its_last_unit_ends_where_its_job_stops(opened: Opened, tmp_path: Path) -> None:
+    reports: list[Report] = []
+    program = opened(SAVES.format(seconds=3600), grace_period_s=1, report_timeout_s=3600)
+    made = program.train(assignment(tmp_path, 1, epochs=1), reports.append, lambda: bool(reports))
+    assert values(made) == [(1, 0.5)]
+
+
 def test_one_that_trains_on_behind_its_epochs_is_ended(opened: Opened, tmp_path: Path) -> None:
     program = opened("import time\nfor _ in range(600):\n    print('acc=0.1', flush=True)\n    time.sleep(0.1)\n")
     began = time.monotonic()

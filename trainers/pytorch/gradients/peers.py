@@ -20,6 +20,8 @@ from trainers.pytorch.gradients.interface import interface_of
 
 _SAID = "\n"
 """At the end of what rank 0 comes to a meeting with: that it says yes, to whatever the others take that for."""
+_DESTROYED = "destroyed"
+"""Key that a worker sets which has no group any more."""
 
 
 class Alone:
@@ -149,7 +151,7 @@ class ProcessGroup:
             self._meeting.set(f"{self._meetings}/end", reason)
         except RuntimeError:
             first = reason  # Rank 0, which keeps the store, is gone.
-        dist.destroy_process_group()
+        _leave()
         own = first == reason or isinstance(error, TrialError)
         return error if own else TrialError(first)
 
@@ -159,13 +161,23 @@ class ProcessGroup:
             self._broken = False
             self._generation += 1
             if self.world_size == 1:
-                dist.destroy_process_group()
+                _leave()
+            self._join()
+
+    def mend(self) -> None:
+        """Makes the group anew where the user's code has destroyed it, be it on one worker; all of them call it."""
+        if not dist.is_initialized():
+            self._meeting.set(_DESTROYED, "")
+        self.meet("the end of its assignment")
+        if self._meeting.check([_DESTROYED]):
+            _leave()
+            self._generation += 1
             self._join()
 
     def close(self) -> None:
         """Leaves the group."""
         if not self._broken or self.world_size == 1:
-            dist.destroy_process_group()
+            _leave()
 
     def _outcome(self, number: int) -> str:
         """Rank 0's answer, marked as such; or how the workers disagree."""
@@ -175,6 +187,11 @@ class ProcessGroup:
             return _SAID * (came[0] != calls[0])
         places = ", ".join(f"rank {rank} in {what}" for rank, what in enumerate(calls))
         return f"the workers went different ways: {places}; every rank has to call the same methods in the same order"
+
+
+def _leave() -> None:
+    if dist.is_initialized():  # Else the user's code has.
+        dist.destroy_process_group()
 
 
 def share(peers: Peers, tensors: Sequence[Tensor]) -> None:

@@ -1,0 +1,77 @@
+"""Programs without checkpoints in jobs that pause trials: what is said, before and after, and what does not pause."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ray.tune.schedulers import ASHAScheduler, PopulationBasedTraining
+
+from hpo.jobs.build import warnings
+from tests.support.ray_train_job import trainer
+from tests.support.script_job import WITH, WITHOUT, ScriptJob
+from trainers import RayTrainTrainer, ScriptTrainer, SeveralTrainers
+
+ASHA = (ASHAScheduler, {"max_t": 9, "grace_period": 1})
+PAUSES = "mentions a checkpoint, and a program that writes none to SM_CHECKPOINT_DIR begins again after each pause"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"strategy": "Hyperband"}, "Hyperband pauses trials, up to 33 units of training for the 26 of the plan: "),
+        ({"strategy": "ASHA"}, "ASHA pauses trials, up to 21 units of training for the 16 of the plan: "),
+        (
+            {"strategy": "Bayesian", "early_stopping_type": "Auto"},
+            "early_stopping_type 'Auto' pauses trials, up to 78 units of training for the 54 of the plan: ",
+        ),
+        ({"scheduler": ASHA}, "the scheduler pauses trials: "),
+        ({"scheduler": (PopulationBasedTraining, {"perturbation_interval": 2})}, "the scheduler pauses trials: "),
+        ({"strategy": "Random"}, ""),
+        ({"strategy": "Bayesian"}, ""),
+        ({"searcher": "optuna.samplers:RandomSampler"}, ""),
+    ],
+)
+def test_a_strategy_that_pauses_warns_of_a_program_without_checkpoints(
+    tmp_path: Path, options: dict[str, Any], said: str
+) -> None:
+    told = [each for each in warnings(ScriptJob(tmp_path, WITHOUT, **options).tuner.settings) if PAUSES in each]
+    assert len(told) == bool(said)
+    if said:
+        assert told[0].startswith(said)
+        assert "give strategy 'Random', or 'Bayesian' with early_stopping_type 'Off', which pause none" in told[0]
+    assert not [each for each in warnings(ScriptJob(tmp_path, WITH, **options).tuner.settings) if PAUSES in each]
+
+
+@pytest.mark.process
+def test_a_strategy_that_pauses_no_trial_starts_each_once_and_another_says_what_it_costs(tmp_path: Path) -> None:
+    once = ScriptJob(tmp_path / "once", WITHOUT, strategy="Random")
+    trials = once.fit()
+    tuned = [start for start in once.starts if start != "0.1"]  # The probe's and the un-tuned run's.
+    assert sorted(tuned) == sorted(str(trial.hyperparameters["eta"]) for trial in trials)
+    assert not any(trial.details for trial in trials)
+    assert "warning: " not in once.printed
+    paused = ScriptJob(tmp_path / "paused", WITHOUT, strategy="Hyperband", static={"seconds": 0.3})
+    trials = paused.fit()
+    again = {trial.trial_id: trial.details.get("units_trained_again", 0) for trial in trials}
+    assert any(again.values())
+    told = [line for line in paused.printed.splitlines() if "warning: " in line]
+    assert [line.split("warning: ")[1].split(" pauses")[0] for line in told[:1]] == ["Hyperband"]
+    assert len(told) == 2
+    assert "again, since it had no checkpoint of its rung" in told[1]
+
+
+def test_several_trainers_have_the_obstacle_of_one(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print('acc=1')")
+    script = ScriptTrainer("train.py", source_dir=tmp_path)
+    assert SeveralTrainers({"a": script, "b": script}).pause_obstacle().startswith("trainer 'a': neither train.py nor")
+    (tmp_path / "saving.py").write_text("CHECKPOINTS = 1")
+    assert not SeveralTrainers({"a": script, "b": script}).pause_obstacle()
+
+
+def test_a_function_of_ray_train_s_is_looked_at_in_its_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = RayTrainTrainer(trainer(1))
+    assert not made.pause_obstacle()
+    monkeypatch.setattr("inspect.getsource", lambda module: "def train(config): ...")
+    assert "train mentions no checkpoint, and a function that reports none begins again" in made.pause_obstacle()
