@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -274,7 +275,7 @@ class ScriptProgram:
             last=last,
             reports_file=ReportsFile(Path(folders.reports)),
             checkpoints=Path(folders.checkpoint),
-            awaited=[rank for rank, role in enumerate(roles) if role not in ("ps", "none")],
+            awaited=[rank for rank, role in enumerate(roles) if role not in ("server", "none")],
             whole=next((length for length in lengths if length), None),
             timeout=settings.report_timeout_s,
             grace=settings.grace_period_s,
@@ -311,7 +312,7 @@ class ScriptProgram:
         )
         own = self._settings.environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
         modules = os.pathsep.join(filter(None, (MODULE, own)))
-        return {**made, **self._settings.environment, "PYTHONPATH": modules}
+        return {**made, "PATH": _path(), **self._settings.environment, "PYTHONPATH": modules}
 
     def _saved(
         self, checkpoint: str, folders: Folders, followed: Followed, hyperparameters: Mapping[str, Any]
@@ -346,6 +347,12 @@ class ScriptProgram:
     def _opened(self) -> _Session:
         assert self._session is not None, "a gang opens its program before it serves"
         return self._session
+
+
+def _path() -> str:
+    """Where commands are looked for: also beside this Python, as in an environment that was activated."""
+    own, given = os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)
+    return given if own in given.split(os.pathsep) else os.pathsep.join((own, given))
 
 
 def _units(length: Any) -> int:

@@ -122,6 +122,18 @@ def test_a_halted_program_ends_with_a_report(opened: Callable[..., ScriptProgram
     assert made.checkpoint.endswith("000002")
 
 
+def test_commands_beside_python_are_found_without_an_activated_environment(
+    opened: Callable[..., ScriptProgram], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    program = opened(
+        "import os, sys\n"
+        "there = os.environ['PATH'].split(os.pathsep)\n"
+        "print(f'acc={1 + there.index(os.path.dirname(sys.executable)) / len(there)}')\n"
+    )
+    assert values(program.train(assignment(tmp_path, 1), print)) == [(1, 1.0)]
+
+
 OUTLIVES = """
 import os, subprocess, sys, time
 child = subprocess.Popen(
