@@ -225,6 +225,7 @@ class ScriptProgram:
         process: ProgramProcess | None = None
         read = settings.definitions.read if rank == 0 else _unread
         followed, verdict = Followed(), Verdict()
+        leader: Leader | None = None
         problem: Exception | None = None
         try:
             try:
@@ -249,6 +250,8 @@ class ScriptProgram:
         finally:
             if process is not None:
                 process.end(settings.grace_period_s)
+        if leader is not None:
+            leader.take_rest()
         # One part may end later than another by the grace period, and all have to say alike what came of the program.
         peers.gathered(None, settings.grace_period_s + MEET_SECONDS, "the end of its program")
         return followed, verdict

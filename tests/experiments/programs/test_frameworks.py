@@ -71,7 +71,8 @@ FRAMEWORKS = {
     "tensorflow_workers": Framework(
         launcher="tensorflow",
         static={"hidden": 1024},
-        options={"environment": {"TF_USE_LEGACY_KERAS": "1"}},  # Keras 3 has no `fit` on several workers.
+        # Keras 3 has no `fit` on several workers, and TensorFlow does not end by SIGTERM.
+        options={"environment": {"TF_USE_LEGACY_KERAS": "1"}, "grace_period_s": 5},
     ),
     "tensorflow_servers": Framework(
         launcher="tensorflow",

@@ -18,6 +18,20 @@ from trainers.script.program import ScriptProgram
 pytestmark = pytest.mark.process
 
 
+DEAF = """
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+path = os.path.join(os.environ["SM_CHECKPOINT_DIR"], "step")
+first = int(open(path).read()) if os.path.exists(path) else 0
+for step in range(first + 1, 10):
+    time.sleep(0.5)
+    print(f"acc={step / 10}")
+    with open(path + ".new", "w") as file:
+        file.write(str(step))
+    os.replace(path + ".new", path)
+"""
+
+
 def expected(eta: float, units: int) -> list[tuple[int, float]]:
     """Those of programs/train.py."""
     weights, weight = [], 0.0
@@ -41,6 +55,16 @@ def test_a_paused_program_goes_on_with_the_values_of_one_that_was_not(
     assert [each.reached for each in (first, second, third)] == [2, 3, 5]
     model = ScriptTrainer("train.py", source_dir=PROGRAMS).load_model(third.checkpoint)
     assert json.loads((model / "model.json").read_text()) == pytest.approx(expected(0.3, 5)[-1][1])
+
+
+def test_a_program_that_goes_on_for_its_grace_period_keeps_the_values_of_its_units(
+    opened: Callable[..., ScriptProgram], tmp_path: Path
+) -> None:
+    """TensorFlow's workers ignore SIGTERM, say."""
+    program = opened(DEAF, grace_period_s=2)
+    first = program.train(assignment(tmp_path, 2), print)
+    second = program.train(assignment(tmp_path, 9, first), print)
+    assert values(first, second) == [(step, step / 10) for step in range(1, 10)]
 
 
 def test_a_program_without_checkpoints_trains_again_and_says_so(
