@@ -24,7 +24,6 @@ from trainers import ScalingConfig, ScriptTrainer
 pytestmark = [pytest.mark.ray, pytest.mark.frameworks]
 
 FOLDER = Path(experiments.programs.__file__).parent
-UNITS = 3
 RATE = {"lr": ContinuousParameter(0.01, 0.1, "Logarithmic")}
 ACCURACY = "accuracy", "Maximize", r"epoch=(?P<step>\d+) accuracy=(?P<value>\S+)"
 
@@ -37,6 +36,7 @@ class Framework:
         launcher: of the trainer.
         static: hyperparameters beside the program's length; they make a unit last longer than a pause takes.
         length: the hyperparameter of that.
+        units: of a whole trial; the first rung is at a third of them.
         ranges: of the search.
         objective: its name, whether it is to grow, and how the program prints it.
         options: of the trainer, beside.
@@ -46,6 +46,7 @@ class Framework:
     launcher: str
     static: dict[str, Any] = field(default_factory=dict)
     length: str = "epochs"
+    units: int = 3
     ranges: dict[str, Any] = field(default_factory=lambda: RATE)
     objective: tuple[str, str, str] = ACCURACY
     options: dict[str, Any] = field(default_factory=dict)
@@ -53,53 +54,54 @@ class Framework:
 
 
 FRAMEWORKS = {
-    "pytorch_ddp": Framework(launcher="torchrun", static={"hidden": 1024}),
-    "lightning_ddp": Framework(launcher="torchrun", static={"hidden": 1024}),
+    "pytorch_ddp": Framework(launcher="torchrun", static={"hidden": 1536}),
+    "lightning_ddp": Framework(launcher="torchrun", static={"hidden": 1536}),
     "transformers_trainer": Framework(
         launcher="torchrun",
         length="num_train_epochs",
         ranges={"learning_rate": ContinuousParameter(0.0005, 0.01, "Logarithmic")},
         objective=("eval_loss", "Minimize", r"epoch=(?P<step>\d+) eval_loss=(?P<value>\S+)"),
     ),
-    "accelerate_loop": Framework(launcher="accelerate", static={"hidden": 1024}),
+    "accelerate_loop": Framework(launcher="accelerate", static={"hidden": 1536}),
     "deepspeed_zero": Framework(
         launcher="torchrun",
-        static={"hidden": 1024},
+        static={"hidden": 1536},
         ranges={"lr": ContinuousParameter(0.0001, 0.01, "Logarithmic")},
         options={"environment": {"DS_ACCELERATOR": "cpu"}},
     ),
     "tensorflow_workers": Framework(
         launcher="tensorflow",
-        static={"hidden": 1024},
-        # Keras 3 has no `fit` on several workers, and TensorFlow does not end by SIGTERM.
-        options={"environment": {"TF_USE_LEGACY_KERAS": "1"}, "grace_period_s": 5},
+        static={"hidden": 2048},
+        # Keras 3 has no `fit` on several workers, and TensorFlow trains on behind SIGTERM: here less than a unit.
+        options={"environment": {"TF_USE_LEGACY_KERAS": "1"}, "grace_period_s": 2},
     ),
     "tensorflow_servers": Framework(
         launcher="tensorflow",
-        static={"hidden": 1024},
-        options={"parameter_servers": 1},
+        static={"hidden": 2048},
+        options={"parameter_servers": 1, "grace_period_s": 2},
         scaling={"num_workers": 3},
     ),
     "lightgbm_sockets": Framework(
         launcher="{program} --machines {machines} --rank {rank}",
         static={"rows": 400_000},
         length="num_boost_round",
+        units=30,
         ranges={
             "learning_rate": ContinuousParameter(0.02, 0.5, "Logarithmic"),
             "num_leaves": IntegerParameter(4, 32),
         },
         objective=("loss", "Minimize", r"round=(?P<step>\d+) loss=(?P<value>\S+)"),
     ),
-    "jax_processes": Framework(launcher="python", static={"hidden": 1024}),
+    "jax_processes": Framework(launcher="python", static={"hidden": 4096}),
     "mpi_averaging": Framework(
         launcher="mpirun",
-        static={"steps": 20_000},
+        static={"steps": 40_000},
         objective=("loss", "Minimize", r"epoch=(?P<step>\d+) loss=(?P<value>\S+)"),
         scaling={"num_workers": 2, "placement_strategy": "STRICT_PACK"},
     ),
     "sklearn_partial_fit": Framework(
         launcher="python",
-        static={"passes": 100},
+        static={"passes": 200},
         ranges={"alpha": ContinuousParameter(1e-6, 1e-2, "Logarithmic")},
         scaling={"num_workers": 1},
     ),
@@ -115,7 +117,7 @@ def trainer_of(name: str) -> ScriptTrainer:
         source_dir=FOLDER,
         launcher=framework.launcher,
         scaling=ScalingConfig(**framework.scaling),
-        hyperparameters={framework.length: UNITS, **framework.static},
+        hyperparameters={framework.length: framework.units, **framework.static},
         metric_definitions=[{"Name": objective, "Regex": regex}, RESUMED],
         **framework.options,
     )
@@ -129,7 +131,7 @@ def test_every_program_is_run() -> None:
 def test_a_program_is_trained_whole(name: str, ray_cluster: None, tmp_path: Path) -> None:
     result = trainer_of(name).fit({}, storage_path=str(tmp_path / "runs"))
     objective = FRAMEWORKS[name].objective[0]
-    assert [report.step for report in result.reports] == [1, 2, 3]
+    assert [report.step for report in result.reports] == [*range(1, FRAMEWORKS[name].units + 1)]
     assert all(math.isfinite(report.metrics[objective]) for report in result.reports)
     assert result.details == {}
     assert running(f"{name}.py") == []
@@ -138,13 +140,15 @@ def test_a_program_is_trained_whole(name: str, ray_cluster: None, tmp_path: Path
 @pytest.mark.parametrize("name", FRAMEWORKS)
 def test_a_program_is_tuned_and_goes_on_from_its_checkpoint(name: str, ray_cluster: None, tmp_path: Path) -> None:
     objective, direction, _ = FRAMEWORKS[name].objective
+    units = FRAMEWORKS[name].units
+    rung = units // 3
     tuner = HyperparameterTuner(
         trainer_of(name),
         objective,
         FRAMEWORKS[name].ranges,
         objective_type=direction,
         strategy="Hyperband",
-        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=UNITS, min_resource=1)),
+        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=units, min_resource=rung)),
         max_jobs=3,
         random_seed=1,
         store=f"sqlite:///{tmp_path}/store.db",
@@ -156,11 +160,11 @@ def test_a_program_is_tuned_and_goes_on_from_its_checkpoint(name: str, ray_clust
         reports = store.reports("job")
     assert [(trial.failure_reason, trial.details) for trial in trials.values()] == [("", {})] * 4
     assert all(report.objective is not None and math.isfinite(report.objective) for report in reports)
-    assert trials.pop("untuned").resource == UNITS
-    assert sorted(trial.resource for trial in trials.values()) == [1, 1, UNITS]
-    assert trials[tuner.best_training_job()].resource == UNITS
-    # One trial was paused behind its first unit; its program says from where it went on.
+    assert trials.pop("untuned").resource == units
+    assert sorted(trial.resource for trial in trials.values()) == [rung, rung, units]
+    assert trials[tuner.best_training_job()].resource == units
+    # One trial was paused at the first rung; its program says from where it went on.
     resumed = {report.metrics["resumed"] for report in reports if "resumed" in report.metrics}
     assert resumed
-    assert resumed <= {1, 2}  # It may have had another before it was ended.
+    assert resumed <= {*range(rung, units)}  # It may have had more before it was ended.
     assert running(f"{name}.py") == []
