@@ -39,7 +39,7 @@ SCRIPTS = (
 """Modules of experiments/ that a user runs: none imports another."""
 
 HOUSE = {
-    "experiments": (*SCRIPTS, "convergence", "scaling", "stopping", "baselines", "workloads", "shared"),
+    "experiments": (*SCRIPTS, "programs", "convergence", "scaling", "stopping", "baselines", "workloads", "shared"),
     "hpo": (
         "cli",
         "tuner",

@@ -149,7 +149,7 @@ NOT_RUN = {
     "is a reference, whose commands are parsed": 17,
     "downloads data": 2,
     "shows an error on purpose": 2,
-    "installs packages": 1,
+    "installs packages": 2,
     "follows a block that is not run": 1,
 }
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from trainers.checkpoint import UNKNOWN
 from trainers.gangs import Assignment, Segment
+from trainers.script.guard import TOKEN
 
 PROGRAMS = Path(__file__).parents[1] / "trainers" / "script" / "programs"
 ACCURACY = {"Name": "validation:accuracy", "Regex": r"acc=([0-9.na]+)"}
@@ -31,3 +32,16 @@ def assignment(folder: Path, stop: int, before: Segment | None = None, **hyperpa
 def values(*segments: Segment) -> list[tuple[int, float]]:
     """Steps and accuracies of all their reports."""
     return [(report.step, report.metrics["validation:accuracy"]) for each in segments for report in each.reports]
+
+
+def running(entry_point: str) -> list[str]:
+    """The parts of a program that Ray's workers run; programs of other tests, and those without Ray, are theirs."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (process / "environ").read_bytes()
+            if f"{TOKEN}=".encode() in environment and b"RAY_RAYLET_PID=" in environment:
+                found.append((process / "cmdline").read_bytes().decode())
+        except OSError:
+            continue
+    return [command for command in found if entry_point in command]

@@ -18,7 +18,7 @@ from trainers.script.launchers import Place
 TYPED = "warmband_hyperparameters.json"
 """The file of the hyperparameters as they are; in SageMaker's all are strings."""
 
-LENGTHS = ("epochs", "num_epochs", "num_train_epochs", "max_steps")
+LENGTHS = ("epochs", "num_epochs", "num_train_epochs", "max_steps", "num_boost_round")
 """Hyperparameters that say how many units a program trains; the first that there is counts."""
 
 _LOG_LEVEL = 20  # INFO, as SageMaker's.
@@ -189,6 +189,7 @@ def environment_of(
     }
     return {
         **{f"SM_{name.upper()}": _text(value) for name, value in variables.items()},
+        "WARMBAND_MACHINES": place.machines,
         "WARMBAND_REPORTS": folders.reports,
         "WARMBAND_HYPERPARAMETERS": str(Path(folders.config) / TYPED),
     }

@@ -213,6 +213,14 @@ class Leader:
         for rank, message in self._peers.heard(POLL_SECONDS):
             if isinstance(message, Exit):
                 self._exits[rank] = message
+        return self._read()
+
+    def take_rest(self) -> None:
+        """Takes what a program that was paused said until it was ended: its checkpoint may hold those units too."""
+        if self._reached:
+            self._read()
+
+    def _read(self) -> Verdict | None:
         try:
             for reading in self._readings():
                 for report in self._units.take(reading):

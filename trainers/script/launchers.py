@@ -51,6 +51,11 @@ class Place:
         """Rank 0's port, where the processes of a program meet."""
         return self.ports[0][0]
 
+    @property
+    def machines(self) -> str:
+        """All workers as LightGBM's `machines` has them, by rank: "10.0.0.1:5000,10.0.0.2:5001"."""
+        return ",".join(f"{_in_address(host)}:{ports[0]}" for host, ports in zip(self.hosts, self.ports, strict=True))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
@@ -59,7 +64,8 @@ class Start:
     Args:
         command: argv.
         environment: beside what environment.py gives; where both name a variable, this one is right.
-        role: "worker", "chief" or "ps"; a ps serves parameters for ever, and ends when the others have.
+        role: "worker", "chief" or "server"; the last serves for ever, parameters or the steps that a chief gives it,
+            and ends when the others have.
     """
 
     command: tuple[str, ...]
@@ -301,7 +307,10 @@ def _tensorflow(program: Sequence[str], place: Place, options: LauncherOptions) 
     task = {"type": mine, "index": sum(role(rank) == mine for rank in range(place.rank))}
     started = _python(program, place, options)
     return Start(
-        command=started.command, environment={"TF_CONFIG": json.dumps({"cluster": cluster, "task": task})}, role=mine
+        command=started.command,
+        environment={"TF_CONFIG": json.dumps({"cluster": cluster, "task": task})},
+        # Where there are servers, workers are too: each is a tf.distribute.Server, of which none ends.
+        role="server" if options.parameter_servers and mine != "chief" else mine,
     )
 
 
@@ -339,6 +348,7 @@ def _values(place: Place) -> dict[str, str]:
         "world_size": str(place.world_size),
         "host": place.hosts[place.rank],
         "hosts": ",".join(place.hosts),
+        "machines": place.machines,
         "master": place.master,
         "port": str(place.master_port),
         "cpus": str(place.cpus),

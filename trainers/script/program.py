@@ -201,6 +201,7 @@ class ScriptProgram:
         reached = max(assignment.start, last.step if last else 0)
         resumed = any(checkpoints.iterdir())
         part = session.parts.begin(assignment, folders, reached if resumed else 0)
+        leader: Leader | None = None
         try:
             if any(part.problems):
                 verdict = _unstarted(part.problems)
@@ -215,6 +216,8 @@ class ScriptProgram:
             if part.process is not None:
                 followed.details |= {} if verdict.error else part.process.details
                 part.process.end(grace)
+        if leader is not None:
+            leader.take_rest()
         # One part may end later than another by the grace period, and all have to say alike what came of the program.
         peers.gathered(None, grace + MEET_SECONDS, "the end of its program")
         return followed, verdict
@@ -241,7 +244,7 @@ class ScriptProgram:
             last=last,
             reports_file=ReportsFile(Path(folders.reports)),
             checkpoints=Path(folders.checkpoint),
-            awaited=[rank for rank, role in enumerate(part.roles) if role not in ("ps", "none")],
+            awaited=[rank for rank, role in enumerate(part.roles) if role not in ("server", "none")],
             whole=next((length for length in lengths if length), None),
             timeout=settings.report_timeout_s,
             grace=settings.grace_period_s,

@@ -87,6 +87,7 @@ def test_variables_have_sagemaker_s_names_and_values():
         *("train.py", "train", "/code"),
     )
     assert found["SM_FRAMEWORK_PARAMS"] == "{}"
+    assert found["WARMBAND_MACHINES"] == "10.0.0.1:5000,10.0.0.2:5001"
 
 
 def test_folders_are_sagemaker_s():

@@ -13,10 +13,10 @@ import pytest
 
 from tests.support.gangs import Pool
 from tests.support.rows import until
+from tests.support.script_programs import running
 from trainers import Channel, ScalingConfig, ScriptTrainer
 from trainers.gangs.messages import Assignment, GangLost, Progress, Segment
 from trainers.gangs.program import Program
-from trainers.script.guard import TOKEN
 
 pytestmark = pytest.mark.ray
 
@@ -78,25 +78,12 @@ def served(pool: Pool, given: Assignment) -> Segment:
     return answer.segment
 
 
-def running() -> list[str]:
-    """The parts of ranks.py that Ray's workers run; programs of other tests, and those without Ray, are theirs."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            environment = (process / "environ").read_bytes()
-            if f"{TOKEN}=".encode() in environment and b"RAY_RAYLET_PID=" in environment:
-                found.append((process / "cmdline").read_bytes().decode())
-        except OSError:
-            continue
-    return [command for command in found if "ranks.py" in command]
-
-
 def test_a_program_of_two_ranks_is_paused_and_goes_on(pool: Pool, tmp_path: Path) -> None:
     first = served(pool, assignment(tmp_path, 2))
     second = served(pool, assignment(tmp_path, 6, first))
     steps = [(report.step, report.metrics["validation:accuracy"]) for report in (*first.reports, *second.reports)]
     assert steps == [(step, step / 10) for step in range(1, 7)]
-    assert running() == []
+    assert running("ranks.py") == []
 
 
 @pytest.mark.parametrize(
@@ -113,7 +100,7 @@ def test_one_rank_that_breaks_ends_the_trial_and_not_the_gang(
     answer = pool.serve(gang, assignment(tmp_path, 6, mode=mode))
     assert error in answer.error
     assert [report.step for report in answer.reports] == [1, 2]
-    assert running() == []
+    assert running("ranks.py") == []
     assert served(pool, assignment(tmp_path, 1)).reached == 1
 
 
@@ -128,7 +115,7 @@ def test_parts_that_end_apart_and_one_that_cannot_start_fail_the_trial_alone(ray
         assert "worker 0: " in answer.error
         assert "cannot be started: Argument list too long" in answer.error
         assert served(pool, assignment(tmp_path, 1)).reached == 1
-        assert running() == []
+        assert running("ranks.py") == []
     finally:
         pool.gangs.close()
 
@@ -137,10 +124,10 @@ def test_a_worker_that_is_killed_leaves_no_process(pool: Pool, tmp_path: Path) -
     (gang,) = pool.up
     pool.gangs.assign(gang, assignment(tmp_path, 1000, epochs=1000))
     pool.until(lambda event: isinstance(event, Progress))
-    assert len(running()) == 2
+    assert len(running("ranks.py")) == 2
     os.kill(pool.up[gang].pids[1], signal.SIGKILL)
     pool.until(lambda event: isinstance(event, GangLost))
-    until(lambda: not running())
+    until(lambda: not running("ranks.py"))
     pool.up.clear()
     pool.start(1)
     assert served(pool, assignment(tmp_path, 2)).reached == 2

@@ -145,7 +145,7 @@ def test_tensorflow_s_last_workers_serve_parameters():
         ("ps", 0),
         ("ps", 1),
     ]
-    assert [role for _, _, role in found] == ["chief", "worker", "worker", "ps", "ps"]
+    assert [role for _, _, role in found] == ["chief", "server", "server", "server", "server"]
     assert config(0, 2, 1)[0].keys() == {"chief", "ps"}
 
 
@@ -155,6 +155,11 @@ def test_a_command_line_is_filled():
         *("run", "--n", "2", "--at", "10.0.0.1:5000", "--to=10.0.0.0", "-h", "10.0.0.0,10.0.0.1", "1", "4", "0", "1"),
         *(sys.executable, *PROGRAM),
     )
+
+
+def test_a_command_line_may_name_every_worker_with_its_port():
+    where = place(hosts=("10.0.0.1", "fe80::1"))
+    assert started("run {machines} {program}", where).command[1] == "10.0.0.1:5000,[fe80::1]:5001"
 
 
 def test_a_command_line_has_its_program_as_words_as_a_script_and_for_a_shell():

@@ -20,6 +20,20 @@ from trainers.script.program import ScriptProgram
 pytestmark = pytest.mark.process
 
 
+DEAF = """
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+path = os.path.join(os.environ["SM_CHECKPOINT_DIR"], "step")
+first = int(open(path).read()) if os.path.exists(path) else 0
+for step in range(first + 1, 10):
+    time.sleep(0.5)
+    print(f"acc={step / 10}")
+    with open(path + ".new", "w") as file:
+        file.write(str(step))
+    os.replace(path + ".new", path)
+"""
+
+
 def expected(eta: float, units: int) -> list[tuple[int, float]]:
     """Those of programs/train.py."""
     weights, weight = [], 0.0
@@ -43,6 +57,16 @@ def test_a_paused_program_goes_on_with_the_values_of_one_that_was_not(
     assert [each.reached for each in (first, second, third)] == [2, 3, 5]
     model = ScriptTrainer("train.py", source_dir=PROGRAMS).load_model(third.checkpoint)
     assert json.loads((model / "model.json").read_text()) == pytest.approx(expected(0.3, 5)[-1][1])
+
+
+def test_a_program_that_goes_on_for_its_grace_period_keeps_the_values_of_its_units(
+    opened: Callable[..., ScriptProgram], tmp_path: Path
+) -> None:
+    """TensorFlow's workers ignore SIGTERM, say."""
+    program = opened(DEAF, grace_period_s=2)
+    first = program.train(assignment(tmp_path, 2), print)
+    second = program.train(assignment(tmp_path, 9, first), print)
+    assert values(first, second) == [(step, step / 10) for step in range(1, 10)]
 
 
 def test_a_program_without_checkpoints_trains_again_and_says_so(
@@ -132,6 +156,18 @@ def test_a_halted_program_ends_with_a_report(opened: Callable[..., ScriptProgram
     made = program.train(assignment(tmp_path, 9, seconds=0.2, eta=0.5), reports.append, lambda: len(reports) == 2)
     assert made.reached == 2
     assert made.checkpoint.endswith("000002")
+
+
+def test_commands_beside_python_are_found_without_an_activated_environment(
+    opened: Callable[..., ScriptProgram], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    program = opened(
+        "import os, sys\n"
+        "there = os.environ['PATH'].split(os.pathsep)\n"
+        "print(f'acc={1 + there.index(os.path.dirname(sys.executable)) / len(there)}')\n"
+    )
+    assert values(program.train(assignment(tmp_path, 1), print)) == [(1, 1.0)]
 
 
 OUTLIVES = """

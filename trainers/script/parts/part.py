@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,7 +144,7 @@ class Parts:
         starters = sum(role != "none" for role in roles)
         return KeptProcess(
             start,
-            environment={**self._settings.environment, "PYTHONPATH": self._modules()},
+            environment={"PATH": _path(), **self._settings.environment, "PYTHONPATH": self._modules()},
             folder=self._root,
             guard=self._guard,
             read=self._read,
@@ -195,11 +196,17 @@ class Parts:
             job_name=assignment.trial_id,
             distributions=distributions,
         )
-        return {**made, **self._settings.environment, "PYTHONPATH": self._modules()}
+        return {**made, "PATH": _path(), **self._settings.environment, "PYTHONPATH": self._modules()}
 
     def _modules(self) -> str:
         own = self._settings.environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
         return os.pathsep.join(filter(None, (MODULE, own)))
+
+
+def _path() -> str:
+    """Where commands are looked for: also beside this Python, as in an environment that was activated."""
+    own, given = os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)
+    return given if own in given.split(os.pathsep) else os.pathsep.join((own, given))
 
 
 def _unread(line: str) -> tuple[Reading, ...]:

@@ -1,0 +1,1 @@
+"""Programs of eleven frameworks, as their own documentation writes them, that `ScriptTrainer` tunes as they stand."""
