@@ -274,8 +274,7 @@ class Trainer(ABC):
             DivergedError: losses or parameters are no finite numbers any more.
             TrialError: training itself failed.
         """
-        units = self.units
-        if units is None:
+        if (units := self.units) is None:
             raise ConfigurationError(
                 f"hyperparameters do not say how long to train; give one of {', '.join(self.resource_names)}"
             )

@@ -1,0 +1,17 @@
+"""Launchers: what each worker of a gang starts for its part of a program."""
+
+from typing import TYPE_CHECKING
+
+from trainers.lazy import load_when_used
+
+if TYPE_CHECKING:
+    from trainers.script.launchers.named import LAUNCHERS as LAUNCHERS
+    from trainers.script.launchers.place import (
+        PORTS as PORTS,
+        LauncherOptions as LauncherOptions,
+        Place as Place,
+        Start as Start,
+    )
+    from trainers.script.launchers.starting import check_launcher as check_launcher, start_of as start_of
+
+load_when_used(__name__)
