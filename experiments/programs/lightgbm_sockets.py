@@ -16,7 +16,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--machines", required=True, help="host:port of each machine, with commas between them")
     parser.add_argument("--rank", type=int, required=True, help="of this one in the list")
-    parser.add_argument("--checkpoint_every", type=int, default=10)
+    parser.add_argument("--period", type=int, default=10)
     parser.add_argument("--checkpoints", default=os.environ.get("SM_CHECKPOINT_DIR", "checkpoints"))
     args = parser.parse_args()
 
@@ -43,12 +43,11 @@ def main() -> None:
         print(f"resumed after round {done}")
 
     def report(env: lgb.callback.CallbackEnv) -> None:
-        if args.rank:
+        if args.rank or (env.iteration + 1) % args.period:
             return
-        if (env.iteration + 1) % args.checkpoint_every == 0:
-            os.makedirs(args.checkpoints, exist_ok=True)
-            env.model.save_model(path + ".new")
-            os.replace(path + ".new", path)
+        os.makedirs(args.checkpoints, exist_ok=True)
+        env.model.save_model(path + ".new")
+        os.replace(path + ".new", path)
         print(f"round={env.iteration + 1} loss={env.evaluation_result_list[0][2]:.6f}", flush=True)
 
     lgb.train(

@@ -62,7 +62,7 @@ def main() -> None:
         max_epochs=args.epochs,
         logger=False,
         enable_progress_bar=False,
-        callbacks=[PrintMetrics(), ModelCheckpoint(dirpath=args.checkpoints, save_last=True, save_top_k=0)],
+        callbacks=[PrintMetrics(), ModelCheckpoint(dirpath=args.checkpoints, save_last=True)],
     )
     last = os.path.join(args.checkpoints, "last.ckpt")
     trainer.fit(
