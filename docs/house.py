@@ -31,6 +31,7 @@ SCRIPTS = (
     "second_backend",
     "torch_throughput",
     "parameter_server",
+    "program_cost",
     "busy_machine",
     "spot_market",
     "store_rate",

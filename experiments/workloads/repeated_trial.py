@@ -35,13 +35,20 @@ class RepeatedTrial:
         units: of resource, likewise.
         folder: for models, one a turn.
         seed: of the trial.
+        objective: of the trial, by which a program's units are counted.
     """
 
     def __init__(
-        self, gangs: Gangs, hyperparameters: Mapping[str, Any], units: int, folder: str, seed: int = 1729
+        self,
+        gangs: Gangs,
+        hyperparameters: Mapping[str, Any],
+        units: int,
+        folder: str,
+        seed: int = 1729,
+        objective: str = "",
     ) -> None:
         self._gangs, self._hyperparameters, self._units = gangs, hyperparameters, units
-        self._folder, self._seed = folder, seed
+        self._folder, self._seed, self._objective = folder, seed, objective
         self._gang = ""
         self._turns = 0
         self.niceness = 0
@@ -57,6 +64,7 @@ class RepeatedTrial:
             stop=units or self._units,
             checkpoint=None,
             save_to=f"{self._folder}/{self._turns}",
+            objective=self._objective,
         )
 
     def start(self, workers: int = 1) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import queue
 import select
@@ -29,6 +30,10 @@ SHOWN = 500
 """Characters of each of them."""
 SHOWN_BYTES = 32 << 20
 """Output of an assignment that goes to the worker's own; what is beyond that is read for metrics alone."""
+GATHER_SECONDS = 0.01
+"""How long output gathers before it is read on: a reader that waits for each line would be woken by the program."""
+PIPE_BYTES = 1 << 20
+"""Output that the program can write meanwhile."""
 OPEN_SECONDS = 3.0
 """How long a file that is open for writing has to stay as it is, to be taken for one that is not being written."""
 KILL_SECONDS = 10.0
@@ -203,6 +208,8 @@ class ProgramProcess:
         assert self._process.stdout is not None
         pipe = self._process.stdout.fileno()
         lines = Lines()
+        with suppress(OSError, AttributeError):  # Above what a user may have, and not on every system.
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         came = select.poll()  # It takes descriptors beyond 1023 too.
         came.register(pipe, select.POLLIN)
         while True:
@@ -212,6 +219,7 @@ class ProgramProcess:
                 continue
             if not (chunk := os.read(pipe, 1 << 20)):
                 break
+            time.sleep(GATHER_SECONDS)
             if self._shown < SHOWN_BYTES:
                 self._shown += len(chunk)
                 _show(chunk)

@@ -1,0 +1,1 @@
+"""Programs for measurements: one that stays loaded, and one that prints much."""
