@@ -14,6 +14,7 @@ from hpo.job_file.models import Data, JobKeys, Tuning
 from hpo.job_file.trainer_models import (
     CustomSpec,
     ParameterServerSpec,
+    RayTrainSpec,
     ScriptSpec,
     SeveralSpec,
     TorchSpec,
@@ -28,7 +29,7 @@ from hpo.strategies import strategy_of
 from trainers.errors import ConfigurationError
 
 Model = TypeVar("Model")
-Spec = XGBoostSpec | TorchSpec | ParameterServerSpec | ScriptSpec | CustomSpec | SeveralSpec
+Spec = XGBoostSpec | TorchSpec | ParameterServerSpec | ScriptSpec | RayTrainSpec | CustomSpec | SeveralSpec
 
 PARTS = ("train", "validation", "test")
 """The channels of a dataset that has a name."""
@@ -53,12 +54,12 @@ def problems_beside(values: Mapping[str, Any], form: Iterable[Problem]) -> list[
     trainer = _valid(TypeAdapter[Spec](TrainerSpec), left.get("trainer"))
     tuning, data = _valid(TypeAdapter(Tuning), left.get("tuning")), _valid(TypeAdapter(Data), left.get("data"))
     given = values.get("trainer")
-    program = isinstance(given, dict) and given.get("type") == "script"
+    program = isinstance(given, dict) and given.get("type") in ("script", "ray_train")
     problems: list[Problem] = [] if tuning is None else list(_of_conditions(tuning))
     if not program and values.get("data") is None:
         what = JobKeys.model_fields["data"].description
         problems.append(Problem(keys=("data",), text=f"data is missing; give a group of keys: {what}"))
-    if data is not None and isinstance(trainer, XGBoostSpec | TorchSpec | ParameterServerSpec):
+    if data is not None and isinstance(trainer, XGBoostSpec | TorchSpec | ParameterServerSpec | RayTrainSpec):
         problems += _of_folders(data, trainer.type)
     takes: _Takes | None = None
     if isinstance(trainer, XGBoostSpec):

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from trainers import Trainer
 
 
+_WORKERS = ("num_workers", "use_gpu", "resources_per_worker", "placement", "accelerator_type", "label_selector")
+"""Keys of a trainer that are about its workers."""
+
+
 class _TrainerSpec(Strict):
     """A trainer and its workers. What is not about workers goes to the trainer under its own name."""
 
@@ -76,8 +80,7 @@ class _TrainerSpec(Strict):
             )
         except ValueError as error:
             raise ConfigurationError(str(error)) from error
-        scaled = ("num_workers", "use_gpu", "resources_per_worker", "placement", "accelerator_type", "label_selector")
-        own = own_fields(self, "type", *scaled, "train_loop", "trainer_class", "options")
+        own = own_fields(self, "type", *_WORKERS, "train_loop", "trainer_class", "options")
         return {"scaling": scaling, **own}
 
 
@@ -187,6 +190,37 @@ class ScriptSpec(_TrainerSpec):
         return {**super().arguments(), "metric_definitions": definitions}
 
 
+class RayTrainSpec(_TrainerSpec):
+    """A trainer of Ray Train's."""
+
+    python: ClassVar[str] = "RayTrainTrainer"
+
+    type: Literal["ray_train"] = Field(
+        description="a ray.train.torch.TorchTrainer of yours, its function on warm gangs"
+    )
+    ray_trainer: Annotated[str, Give("a module and a trainer, such as mnist:trainer")] = Field(
+        pattern=PLACE,
+        description="the trainer as module:name, which runs with --allow-code alone; the module is looked for in the "
+        "working directory too; without keys of workers, they are those of its scaling_config, and without "
+        "hyperparameters, these are its train_loop_config",
+    )
+    report_timeout_s: float | None = Field(
+        None, gt=0, description="seconds that the function may take to a report; null: the timeout_s of its TorchConfig"
+    )
+
+    def code(self) -> list[NamedCode]:
+        """See `_TrainerSpec.code`."""
+        return [NamedCode(key="trainer.ray_trainer", name=self.ray_trainer)]
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of every trainer, as far as the file has them, and this one's own."""
+        look_here_too()
+        given = self.model_fields_set
+        left_out = {"scaling"} if not given & set(_WORKERS) else set()
+        left_out |= {"hyperparameters"} - given
+        return {name: value for name, value in super().arguments().items() if name not in left_out}
+
+
 class CustomSpec(_TrainerSpec):
     """A trainer of the user's own."""
 
@@ -217,7 +251,7 @@ class CustomSpec(_TrainerSpec):
 
 
 OneTrainerSpec = Annotated[
-    XGBoostSpec | TorchSpec | ParameterServerSpec | ScriptSpec | CustomSpec,
+    XGBoostSpec | TorchSpec | ParameterServerSpec | ScriptSpec | RayTrainSpec | CustomSpec,
     Field(discriminator="type"),
     Give("a group of keys, type among them"),
 ]
@@ -254,7 +288,7 @@ class SeveralSpec(Strict):
 
 
 TrainerSpec = Annotated[
-    XGBoostSpec | TorchSpec | ParameterServerSpec | ScriptSpec | CustomSpec | SeveralSpec,
+    XGBoostSpec | TorchSpec | ParameterServerSpec | ScriptSpec | RayTrainSpec | CustomSpec | SeveralSpec,
     Field(discriminator="type"),
     Give("a group of keys, type among them"),
 ]

@@ -329,6 +329,19 @@ def test_a_program_finds_its_own_data_and_names_its_metric(path: Path) -> None:
     assert HyperparameterTuner(**spec.arguments()).plan().trials == 4
 
 
+@pytest.mark.parametrize("own", [{}, {"num_workers": 3, "hyperparameters": {"lr": 0.5, "num_epochs": 3}}])
+def test_a_ray_trainer_has_its_own_workers_and_configuration(path: Path, own: dict[str, Any]) -> None:
+    change(path, "trainer", {"type": "ray_train", "ray_trainer": "tests.support.ray_train_job:OURS", **own})
+    change(path, "tuning.objective_metric_name", "loss")
+    change(path, "data", None)
+    with pytest.raises(ConfigurationError, match=r"allow-code"):
+        read_job(path)
+    estimator = read_job(path, allow_code=True).arguments()["estimator"]
+    assert estimator.options["ray_trainer"] == "tests.support.ray_train_job:OURS"
+    assert estimator.scaling.num_workers == own.get("num_workers", 2)
+    assert estimator.hyperparameters == own.get("hyperparameters", {"lr": 0.01, "num_epochs": 4})
+
+
 @pytest.mark.parametrize("data", ["", "data:\n"])
 def test_other_trainers_are_given_data(path: Path, data: str) -> None:
     path.write_text(data + path.read_text().partition("trainer:")[1] + path.read_text().partition("trainer:")[2])
