@@ -37,6 +37,11 @@ ALLOWED = {
     "trainers/parameter_server/opening.py": {"ray.cloudpickle", "torch.load(weights_only=False)"},
     "trainers/parameter_server/server/listener.py": {"pickle", "pickle.loads"},
     "trainers/parameter_server/wire.py": {"pickle", "pickle.loads"},
+    # A user's program, and the file that it wrote itself.
+    "experiments/programs/sklearn_partial_fit.py": {"joblib", "joblib.load"},
+    # What pickles say of a value is hashed, and never read back; the user's program is what it runs.
+    "trainers/script/module/warmband.py": {"marshal", "pickle"},
+    "trainers/script/module/warmband_host.py": {"compile", "exec"},
     # The name of the error that Ray raises where a program cannot be pickled.
     "trainers/gangs/gang.py": {"pickle"},
     # The name of the error that `torch.load(weights_only=True)` raises.

@@ -39,7 +39,7 @@ def main() -> None:
 
     path, first = os.path.join(args.checkpoints, "checkpoint.pt"), 0
     if os.path.exists(path):
-        state = torch.load(path, map_location=device)
+        state = torch.load(path, map_location=device, weights_only=True)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         first = state["epoch"]

@@ -73,7 +73,7 @@ def test_stopped_at_any_event_it_goes_on_to_the_same_end(
     ends_as(service, undisturbed(plan, parallel))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.sampled_from(PLANS),
     st.integers(1, 6),
@@ -105,7 +105,7 @@ def test_a_job_that_stops_while_trials_start_over_says_of_them_what_its_record_s
     assert gangs.spoilt
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.sampled_from(PLANS),
     st.integers(1, 6),
@@ -188,7 +188,7 @@ def test_how_a_trial_ended_stays_on_record_until_its_rung_is_cut_again(raised: t
     assert answer(service, service.drive()) == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(PLANS),
     st.integers(1, 4),
@@ -218,7 +218,7 @@ def test_trials_diverge_where_they_would_have_wherever_the_search_breaks_off(
     ends_as(service, expected)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(PLANS), st.lists(st.integers(0, 60), min_size=1, max_size=3), st.randoms(use_true_random=False))
 def test_trials_whose_checkpoints_are_gone_train_again_to_the_same_end(
     plan: Plan, deaths: list[int], chance: random.Random

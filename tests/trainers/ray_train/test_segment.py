@@ -13,6 +13,7 @@ import pytest
 import ray.train
 import torch
 import torch.distributed as dist
+from ray.train.v2._internal.execution import train_fn_utils
 from rich.console import Console
 
 from hpo import ContinuousParameter, HyperparameterTuner
@@ -147,7 +148,8 @@ def test_what_is_wrong_is_the_trial_s_error(tmp_path, function, error, message):
         raise found
 
 
-def test_ray_train_is_nobody_s_again_afterwards(tmp_path):
+def test_ray_train_is_nobody_s_again_afterwards(tmp_path, monkeypatch):
+    monkeypatch.setattr(train_fn_utils, "_train_fn_utils", None)  # Ray's own local mode leaves its answers there.
     run(train, assignment(tmp_path, **WORDS))
     with pytest.raises(RuntimeError, match="outside of a Ray Train training function"):
         ray.train.get_context()
