@@ -31,6 +31,17 @@ LEAKS = {
     ),
     "start method": ("import multiprocessing; multiprocessing.set_start_method('spawn')", "0.0"),
     "alarm": ("import signal; old = signal.setitimer(signal.ITIMER_REAL, 1000)[0]", "old"),
+    "hook": ("import sys; old = sys.excepthook; sys.excepthook = print", "float(old is print)"),
+    "mask": ("old = os.umask(0o77)", "float(old == 0o77)"),
+    "input": ("import sys; closed = sys.stdin.closed; sys.stdin.close()", "float(closed)"),
+    "recursion": ("import sys; old = sys.getrecursionlimit(); sys.setrecursionlimit(5000)", "float(old == 5000)"),
+    "threads between": ("import torch; torch.set_num_interop_threads(1)", "0.0"),
+    "pool": ("import concurrent.futures as all; all.ThreadPoolExecutor(1).submit(len, []).result()", "0.0"),
+    "grandchild": (
+        "import subprocess as s; child = s.Popen('sleep 3600 & echo $!; wait', shell=True, stdout=s.PIPE)\n"
+        "old, json.child = getattr(json, 'child', ''), child.stdout.readline().decode().strip()",
+        "float(bool(old) and os.path.exists(f'/proc/{old}/fd/0'))",
+    ),
     "memory": (
         "import weakref\nclass Net: pass\ndef cycle(): return net\nnet = Net()\n"
         "old = getattr(json, 'net', lambda: None)() is not None; json.net = weakref.ref(net)",
@@ -140,6 +151,16 @@ def test_what_is_kept_is_what_its_function_would_make(
     segments = [trained(program, tmp_path, 1, n=n)[0] for n in (0, 1)]
     assert [value for _, value in values(*segments)] == expected
     assert len(set.union(*map(processes, segments))) == 1
+
+
+def test_a_program_that_fails_says_why_and_nothing_of_what_python_tears_down(
+    opened: Callable[..., ScriptProgram], tmp_path: Path
+) -> None:
+    program = opened(looping(before="import torch\nassert not args.get('n'), 'as asked'"), keep_loaded=True)
+    trained(program, tmp_path, 1)
+    with pytest.raises(TrialError, match=r"exit code 1: AssertionError: as asked") as caught:
+        trained(program, tmp_path, 1, n=1)
+    assert "Exception ignored" not in str(caught.value)
 
 
 def test_what_is_used_up_cannot_be_kept(opened: Callable[..., ScriptProgram], tmp_path: Path) -> None:

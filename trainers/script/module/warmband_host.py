@@ -62,13 +62,12 @@ class Host:
         turn.next, turn.loops, turn.kept_loaded = self.next, self.loops, True
         while self.next():
             assert self._order is not None
-            with suppress(warmband.Paused):
-                try:
-                    _run(self._order)
-                except SystemExit as ending:
-                    if ending.code not in (None, 0):
-                        raise
-                except Exception:
+            try:
+                _run(self._order)
+            except warmband.Paused:
+                pass
+            except BaseException as ending:
+                if not (isinstance(ending, SystemExit) and ending.code in (None, 0)):
                     assert self._state is not None
                     self._state.leave()
                     raise

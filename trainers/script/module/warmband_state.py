@@ -49,6 +49,7 @@ class State:
         self._signals = {number: signal.getsignal(number) for number in signal.valid_signals()}
         self._numpy = _numpy_random().get_state() if _numpy_random() else None
         self._streams, self._logs, self._builtins = _Streams(), _Logs(), dict(vars(builtins))
+        self._hooks, self._recursion, self._mask = (sys.excepthook, sys.displayhook), sys.getrecursionlimit(), _mask()
         self._start_method = _multiprocessing().get_start_method(allow_none=True) if _multiprocessing() else None
         if self._torch is not None:
             self._torch.settle()
@@ -73,6 +74,9 @@ class State:
         self._turn.close()
         sys.path[:] = self._path
         vars(builtins).update(self._builtins)
+        sys.excepthook, sys.displayhook = self._hooks
+        sys.setrecursionlimit(self._recursion)
+        os.umask(self._mask)
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in self._signals.items():
             if handler is not None and signal.getsignal(number) is not handler:
@@ -117,7 +121,9 @@ class _Streams:
         for number, descriptor in self._descriptors.items():
             os.dup2(descriptor, number)
         for name, stream in self._streams.items():
-            if getattr(stream, "closed", False) and name != "stdin":
+            if getattr(stream, "closed", False) and name == "stdin":
+                self._streams[name] = io.TextIOWrapper(io.FileIO(os.devnull))
+            elif getattr(stream, "closed", False):
                 number = ("stdout", "stderr").index(name) + 1
                 raw = io.FileIO(number, "w", closefd=False)
                 self._streams[name] = io.TextIOWrapper(io.BufferedWriter(raw), "utf-8", "replace", line_buffering=True)
@@ -163,12 +169,19 @@ class _Torch:
         import torch
 
         self._torch = torch
+        self._interop = torch.set_num_interop_threads
+        torch.set_num_interop_threads = self._set_interop
         if torch.distributed.is_available():
             _ProcessGroup(torch.distributed).stay()
 
     def settle(self) -> None:
         """See `State.settle`."""
         self._random = self._torch.get_rng_state()
+
+    def _set_interop(self, number: int) -> None:
+        """PyTorch lets a process do so once."""
+        if self._torch.get_num_interop_threads() != number:
+            self._interop(number)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -237,6 +250,12 @@ def _multiprocessing() -> Any:
     return sys.modules.get("multiprocessing")
 
 
+def _mask() -> int:
+    """That of files which are made; it is only told where another one is set."""
+    os.umask(mask := os.umask(0o77))
+    return mask
+
+
 def _set_environment(environment: Mapping[str, str]) -> None:
     for name in set(os.environ) - set(environment):
         del os.environ[name]
@@ -245,12 +264,17 @@ def _set_environment(environment: Mapping[str, str]) -> None:
 
 def _end_children() -> None:
     """Kills processes that the trial started and left, but for `multiprocessing`'s tracker, which serves all."""
+    children: dict[int, list[int]] = {}
     with suppress(OSError):
         for name in filter(str.isdigit, os.listdir("/proc")):
-            with suppress(OSError, ValueError):
+            with suppress(OSError, ValueError, IndexError):
                 facts = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()
-                command = Path(f"/proc/{name}/cmdline").read_bytes()
-                if int(facts[1]) == os.getpid() and b"resource_tracker" not in command:
-                    os.kill(int(name), signal.SIGKILL)
+                if b"resource_tracker" not in Path(f"/proc/{name}/cmdline").read_bytes():
+                    children.setdefault(int(facts[1]), []).append(int(name))
+    left = list(children.get(os.getpid(), []))
+    for each in left:  # It grows by theirs.
+        left += children.get(each, [])
+        with suppress(OSError):
+            os.kill(each, signal.SIGKILL)
     if _multiprocessing():
         _multiprocessing().active_children()  # It forgets those that are over.
