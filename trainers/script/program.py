@@ -96,9 +96,7 @@ class ScriptProgram:
         arrived = time.perf_counter()
         session = self._opened()
         session.served += 1
-        # A program that stays finds its own file again, and what is beside it, where it found them first.
-        name = "trial" if self._settings.keep_loaded else f"trial-{session.served}"
-        folders = folders_of(session.root / name, session.context.rank)
+        folders = folders_of(session.root / f"trial-{session.served}", session.context.rank)
         try:
             noted = self._restored(assignment, folders)
             read = time.perf_counter()

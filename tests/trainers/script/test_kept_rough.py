@@ -228,3 +228,16 @@ def test_a_variable_that_is_set_above_an_import_is_set_there(
         environment={"PYTHONPATH": str(tmp_path / "library")},
     )
     assert [value for _, value in values(*trained(program, tmp_path, 1, 1))] == [1, 1]
+
+
+def test_a_program_in_a_folder_finds_the_modules_beside_it(
+    opened: Callable[..., ScriptProgram], tmp_path: Path
+) -> None:
+    folder = tmp_path / "whole" / "programs"
+    folder.mkdir(parents=True)
+    (folder / "train.py").write_text(looping("helper.value", before="import helper; helper.value += 0.25"))
+    (folder / "helper.py").write_text("value = 0.25")
+    program = opened(source_dir=tmp_path / "whole", entry_point="programs/train.py", keep_loaded=True)
+    segments = trained(program, tmp_path, 1, 1)
+    assert [value for _, value in values(*segments)] == [0.5, 0.5]
+    assert len(set.union(*map(processes, segments))) == 1

@@ -116,9 +116,8 @@ class Host:
         """Puts back what the trial changed, and answers with what cannot be put back."""
         assert self._state is not None
         above = self._above or frozenset()
-        for name, module in list(sys.modules.items()):
-            if _is_below(module, order["folder"]) and name not in above:
-                del sys.modules[name]
+        for name in _below(order["folder"]) - above:
+            del sys.modules[name]
         sys.modules.update({name: module for name, module in self._aside.items() if name not in sys.modules})
         gc.collect()
         left = self._state.end()
@@ -131,19 +130,22 @@ class Host:
         """Lets the program import its own modules that have the names of others, as a new process would."""
         folder = Path(order["program"]).parent
         own = {each.stem for each in folder.iterdir() if each.suffix == ".py" or Path(each, "__init__.py").is_file()}
+        loaded = _below(order["folder"])
         self._aside = {
             name: module
             for name, module in sys.modules.items()
-            if name.partition(".")[0] in own - {"__main__", "warmband"}
+            if name.partition(".")[0] in own - {"__main__", "warmband"} - loaded
             and getattr(getattr(module, "__spec__", None), "origin", None) not in ("built-in", "frozen")
-            and not _is_below(module, order["folder"])
         }
         for name in self._aside:
             del sys.modules[name]
 
 
-def _is_below(module: ModuleType, folder: str) -> bool:
-    return (getattr(module, "__file__", None) or "").startswith(os.path.join(folder, ""))
+def _below(folder: str) -> set[str]:
+    """Names of modules whose files are in a folder, by its own path or by that which it links to."""
+    paths = tuple(os.path.join(each, "") for each in (folder, os.path.realpath(folder)))
+    modules = list(sys.modules.items())
+    return {name for name, module in modules if (getattr(module, "__file__", None) or "").startswith(paths)}
 
 
 def _run(order: dict[str, Any]) -> None:
@@ -175,8 +177,9 @@ def _import(script: Path, folder: Path, known: set[str]) -> None:
     """
     with suppress(OSError, SyntaxError, ValueError):
         tree = ast.parse(script.read_bytes())
-        for node in ast.walk(tree):  # Statements of the script itself come first, in their order.
-            if node in tree.body:
+        own = set(tree.body)
+        for node in ast.walk(tree):  # These come first, in their order.
+            if node in own:
                 _set_variable(node)
             for name, attributes in _imported(node):
                 _import_one(name, attributes, folder, known)

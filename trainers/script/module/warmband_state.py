@@ -169,19 +169,13 @@ class _Torch:
         import torch
 
         self._torch = torch
-        self._interop = torch.set_num_interop_threads
-        torch.set_num_interop_threads = self._set_interop
+        _once(torch)
         if torch.distributed.is_available():
             _ProcessGroup(torch.distributed).stay()
 
     def settle(self) -> None:
         """See `State.settle`."""
         self._random = self._torch.get_rng_state()
-
-    def _set_interop(self, number: int) -> None:
-        """PyTorch lets a process do so once."""
-        if self._torch.get_num_interop_threads() != number:
-            self._interop(number)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -198,6 +192,18 @@ class _Torch:
             yield
         if torch.cuda.is_initialized():
             torch.cuda.empty_cache()
+
+
+def _once(torch: Any) -> None:
+    """Lets each trial set the number of threads between operators, which PyTorch lets a process do once."""
+    original = torch.set_num_interop_threads
+
+    @functools.wraps(original)
+    def set_num_interop_threads(nthreads: int) -> None:
+        if torch.get_num_interop_threads() != nthreads:
+            original(nthreads)
+
+    torch.set_num_interop_threads = set_num_interop_threads
 
 
 class _ProcessGroup:
