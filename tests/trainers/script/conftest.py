@@ -31,7 +31,7 @@ def opened(tmp_path: Path) -> Any:
             for name, text in {**options.pop("files", {}), "train.py": source}.items():
                 (folder / name).write_text(text)
         trainer = ScriptTrainer(
-            "train.py",
+            options.pop("entry_point", "train.py"),
             source_dir=options.pop("source_dir", folder),
             scaling=ScalingConfig(num_workers=0),
             **{"metric_definitions": [ACCURACY], "report_timeout_s": 20, "grace_period_s": 5, **options},

@@ -7,13 +7,15 @@ import copy
 import functools
 import hashlib
 import json
+import marshal
 import os
 import pickle
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 __all__ = ["Paused", "hyperparameters", "keep", "report", "session"]
@@ -81,6 +83,7 @@ def session(parser: argparse.ArgumentParser | None = None) -> Iterator[argparse.
     Yields:
         A trial's arguments.
     """
+    turn.loops()
     while True:
         yield parser.parse_args() if parser else argparse.Namespace(**hyperparameters())
         if not turn.next():
@@ -91,27 +94,28 @@ def keep(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Decorates a function whose value stays for the trials to come, such as a data set or the weights to start from.
 
     In a program that is kept loaded it runs once for the arguments that it is called with; the last four are kept. A
-    PyTorch module is handed out as a copy, also within a tuple, list or dict, so that a trial may train it. Any other
+    PyTorch module is handed out as a copy, also within tuples, lists and dicts, so that a trial may train it. Any other
     value is the same for all trials, and made anew where a trial has changed it, which its pickle tells.
 
     Args:
-        function: makes the value; its arguments can be pickled.
+        function: makes the value; its arguments, and what it closes over, can be pickled.
     """
-    name = f"{function.__module__}.{function.__qualname__}"
+    name = f"{_named(function, '__module__')}.{_named(function, '__qualname__')}"
 
     @functools.wraps(function)
     def kept(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        key = digest((args, sorted(kwargs.items())))
+        key = digest((function, args, sorted(kwargs.items())), code=True)
         if key is None:
-            raise TypeError(f"{name} is kept by its arguments, and they cannot be pickled: {args}, {kwargs}")
+            raise TypeError(
+                f"{name} is kept by its arguments and what it closes over, and they cannot be pickled: {args}, {kwargs}"
+            )
         values = store.values.setdefault(name, OrderedDict())
         if key not in values:
-            value = function(*args, **kwargs)
-            values[key] = (value, digest(value) if turn.kept_loaded else None)
+            values[key] = _Kept.of(name, function(*args, **kwargs))
             while len(values) > _VALUES:
                 values.popitem(last=False)
         values.move_to_end(key)
-        return _handed(values[key][0])  # type: ignore[no-any-return]  # what the function gave
+        return values[key].handed()  # type: ignore[no-any-return]  # what the function gave
 
     return kept
 
@@ -125,6 +129,7 @@ class Turn:
         stop: the unit that it stops at; None where nobody says.
         seen: the unit before its first.
         next: ends this turn, and waits for the next one; False where there is none.
+        loops: is told that the program has come to its loop around trials.
         kept_loaded: whether the program stays for further trials.
     """
 
@@ -132,6 +137,7 @@ class Turn:
     stop: int | None = None
     seen: int = 0
     next: Callable[[], bool] = field(default=lambda: False)
+    loops: Callable[[], None] = field(default=lambda: None)
     kept_loaded: bool = False
     stopped: bool = False
 
@@ -151,18 +157,57 @@ class Turn:
         return self.stopped
 
 
+@dataclass
+class _Kept:
+    """A value that is kept.
+
+    Args:
+        value: as its function made it.
+        copied: whether it is a PyTorch module, or holds some in tuples, lists and dicts, of which trials get copies.
+        before: its digest, but for these modules; None where nobody will ask, or where it has none.
+        earlier: whether it is of a trial before this one, whose program had classes of its own.
+    """
+
+    value: Any
+    copied: bool
+    before: str | None
+    earlier: bool = False
+
+    @classmethod
+    def of(cls, name: str, value: Any) -> _Kept:
+        """A new one, by its function's name."""
+        modules = _modules(value)
+        before = digest(value, apart=modules) if turn.kept_loaded else None
+        if turn.kept_loaded and before is None and isinstance(value, Iterator):
+            raise TypeError(f"{name} gives what one trial uses up, {value!r}; return a list, or what can be pickled")
+        return cls(value=value, copied=bool(modules), before=before)
+
+    @property
+    def changed(self) -> bool:
+        """Whether it is not what it was."""
+        return self.before is not None and digest(self.value, apart=_modules(self.value)) != self.before
+
+    def handed(self) -> Any:
+        """What a trial gets."""
+        if self.earlier:
+            _renew(self.value)
+            self.earlier = False
+        return _copied(self.value, {}) if self.copied else self.value
+
+
 class Store:
     """Values of functions that are kept, by the functions' names and their arguments."""
 
     def __init__(self) -> None:
-        self.values: dict[str, OrderedDict[str, tuple[Any, str | None]]] = {}
+        self.values: dict[str, OrderedDict[str, _Kept]] = {}
 
     def drop_changed(self) -> list[str]:
         """Forgets values that are not what they were; returns their functions' names."""
         changed = []
         for name, values in self.values.items():
-            for key, (value, before) in list(values.items()):
-                if before is not None and digest(value) != before:
+            for key, kept in list(values.items()):
+                kept.earlier = True
+                if kept.changed:
                     del values[key]
                     changed.append(name)
         return changed
@@ -186,32 +231,107 @@ class _Hash:
 
 
 class _Pickler(pickle.Pickler):
-    """Pickles classes and functions by their names, also those of a script that ran before; and no modules."""
+    """Pickles classes and functions by their names, also those of a script that ran before.
+
+    Args:
+        into: is written to.
+        apart: what is passed over, by its `id`.
+        code: tell functions that share a name, such as lambdas, by their code and what they close over.
+    """
+
+    def __init__(self, into: _Hash, apart: set[int], code: bool) -> None:
+        super().__init__(into, protocol=5)
+        self._apart, self._code = apart, code
 
     def persistent_id(self, value: Any) -> str | None:
-        if isinstance(value, type | FunctionType | BuiltinFunctionType):
-            return f"{value.__module__}.{value.__qualname__}"
-        return "module" if _is_module(value) else None
+        if isinstance(value, type | FunctionType | BuiltinFunctionType) and not self._by_code(value):
+            owner = getattr(value, "__self__", None)
+            if owner is None or isinstance(owner, ModuleType | type):
+                return f"{value.__module__}.{value.__qualname__}"
+        return "apart" if id(value) in self._apart else None
+
+    def reducer_override(self, value: Any) -> Any:
+        if not self._by_code(value):
+            return NotImplemented
+        cells = tuple(cell.cell_contents for cell in value.__closure__ or ())
+        return exec, (marshal.dumps(value.__code__), cells, value.__defaults__, value.__kwdefaults__)
+
+    def _by_code(self, value: Any) -> bool:
+        return self._code and isinstance(value, FunctionType) and "<" in value.__qualname__
 
 
-def digest(value: Any) -> str | None:
-    """Of a value's pickle; None where it has none."""
+def digest(value: Any, *, apart: set[int] | None = None, code: bool = False) -> str | None:
+    """Of a value's pickle; None where it has none. See `_Pickler`."""
     into = _Hash()
     try:
-        _Pickler(into, protocol=5).dump(value)
+        _Pickler(into, apart or set(), code).dump(value)
     except Exception:  # Whatever a class of a user's raises.
         return None
     return into.state.hexdigest()
 
 
-def _handed(value: Any) -> Any:
+def _named(function: Any, attribute: str) -> str:
+    """Of a function, or of the class of what is called like one."""
+    return getattr(function, attribute, None) or str(getattr(type(function), attribute))
+
+
+def _modules(value: Any) -> set[int]:
+    """PyTorch modules, by their `id`, that a value is, or holds in tuples, lists and dicts."""
+    if "torch.nn" not in sys.modules:
+        return set()
     if _is_module(value):
-        return copy.deepcopy(value)
-    if type(value) in (tuple, list) and any(map(_is_module, value)):
-        return type(value)(map(_handed, value))
-    if type(value) is dict and any(map(_is_module, value.values())):
-        return {name: _handed(each) for name, each in value.items()}
+        return {id(value)}
+    found: set[int] = set()
+    for each in _elements(value):
+        found |= _modules(each)
+    return found
+
+
+def _elements(value: Any) -> Iterable[Any]:
+    if isinstance(value, tuple) or type(value) is list:
+        return value
+    return value.values() if type(value) is dict else ()
+
+
+def _copied(value: Any, memo: dict[int, Any]) -> Any:
+    if _is_module(value):
+        return copy.deepcopy(value, memo)
+    if hasattr(value, "_fields") and isinstance(value, tuple):
+        return type(value)(*(_copied(each, memo) for each in value))
+    if type(value) in (tuple, list):
+        return type(value)(_copied(each, memo) for each in value)
+    if type(value) is dict:
+        return {name: _copied(each, memo) for name, each in value.items()}
     return value
+
+
+def _renew(value: Any) -> None:
+    """Gives objects of classes of an earlier run of the program those of this one: it knows no others."""
+    left, seen, classes = [value], {id(value)}, dict[type, type | None]()
+    while left:
+        each = left.pop()
+        kind = type(each)
+        if kind not in classes:
+            classes[kind] = _current(kind)
+        if (current := classes[kind]) is not None:
+            with suppress(TypeError):  # They have nothing in common.
+                object.__setattr__(each, "__class__", current)
+        held = () if isinstance(each, type | FunctionType | ModuleType) else getattr(each, "__dict__", {}).values()
+        for other in (*_elements(each), *held):
+            if id(other) not in seen:
+                seen.add(id(other))
+                left.append(other)
+
+
+def _current(kind: type) -> type | None:
+    """The program's class of the same name, where it is another one."""
+    module: Any = sys.modules.get(kind.__module__)
+    folder = os.path.dirname(getattr(sys.modules["__main__"], "__file__", None) or "")
+    if not folder or not (getattr(module, "__file__", None) or "").startswith(os.path.join(folder, "")):
+        return None
+    for name in kind.__qualname__.split("."):
+        module = getattr(module, name, None)
+    return module if isinstance(module, type) and module is not kind else None
 
 
 def _is_module(value: Any) -> bool:

@@ -22,7 +22,7 @@ ADDRESS = "WARMBAND_ORDERS"
 MARK = "\x1d\x1d\x1d"
 """The last line of a trial's output."""
 DRAIN_SECONDS = 2.0
-"""How long that line may take to come, behind the word that the trial is over."""
+"""How long that line may take to come, behind the word that the trial is over, and the line before."""
 CLOSE_SECONDS = 5.0
 """How long processes may take to end that have no more orders."""
 
@@ -61,6 +61,8 @@ class _Turn:
     order: bytes
     marks: int = 0
     """Processes whose output has come to its end."""
+    lines: int = 0
+    """Of output, so far."""
     began: float = field(default_factory=time.monotonic)
 
 
@@ -163,8 +165,12 @@ class KeptProcess:
         """Waits until all output of a turn that is over was read."""
         if self._process.exit_code is not None:
             return self._process.drain()
-        deadline = time.monotonic() + DRAIN_SECONDS
-        while self._turn.marks < len(self._known) and time.monotonic() < deadline and self._process.exit_code is None:
+        lines, deadline = -1, 0.0
+        while self._turn.marks < len(self._known) and self._process.exit_code is None:
+            if self._turn.lines != lines:  # More of it comes.
+                lines, deadline = self._turn.lines, time.monotonic() + DRAIN_SECONDS
+            if time.monotonic() > deadline:
+                break
             time.sleep(0.002)
         return None
 
@@ -214,6 +220,7 @@ class KeptProcess:
                     host.send(self._turn.order)
 
     def _line(self, line: str) -> Iterable[Any]:
+        self._turn.lines += 1
         if line.rstrip("\r").endswith(MARK):
             self._turn.marks += 1
             return ()

@@ -152,15 +152,27 @@ class Parts:
         )
 
     def _order(self, assignment: Assignment, folders: Folders, place: Place, seen: int) -> dict[str, Any]:
+        code = self._loaded_code(folders)
         return {
-            "program": str(Path(folders.code, self._settings.entry_point)),
+            "program": os.path.join(code, self._settings.entry_point),
             "arguments": arguments_of(assignment.hyperparameters),
             "environment": self._environment(assignment, folders, place),
-            "folder": folders.code,
+            "folder": code,
             "objective": assignment.objective,
             "stop": assignment.stop,
             "seen": seen,
         }
+
+    def _loaded_code(self, folders: Folders) -> str:
+        """A path of the code that stays: a loop around trials finds its own file, and what is beside it, where it was.
+
+        What it writes has another path for each trial, which a late thread of the one before does not reach.
+        """
+        link = self._root / f"loaded-{self._context.rank}"
+        made = link.with_suffix(".new")
+        made.symlink_to(folders.code)
+        os.replace(made, link)
+        return str(link)
 
     @property
     def _read(self) -> Callable[[str], Iterable[Reading]]:
