@@ -85,7 +85,8 @@ def test_a_key_like_no_other_comes_with_those_there_are(path: Path) -> None:
         (
             "trainer.type",
             "xgbost",
-            "trainer.type is 'xgbost'; give one of xgboost, torch, parameter_server, script, ray_train, custom, several; did",
+            "trainer.type is 'xgbost'; give one of xgboost, torch, parameter_server, script, ray_train, custom, "
+            "several; did",
         ),
         ("trainer.hyperparameters", [1], "trainer.hyperparameters is [1]; give names and values"),
         ("trainer.use_gpu", "yes", "trainer.use_gpu is 'yes'; give true or false"),
