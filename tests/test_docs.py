@@ -167,6 +167,7 @@ def fresh(ground: Ground) -> Ground:
 @pytest.mark.parametrize("page", RUN_PAGES)
 def test_the_blocks_of_a_page_run(page: str, fresh: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     """In their order: Python in one namespace, commands in one shell."""
+    monkeypatch.syspath_prepend(ROOT / "trainers" / "script" / "module")  # Where programs have the module `warmband`.
     tuner = small(store=f"sqlite:///{fresh.home}/warmband.db")
     names = {"trainer": tuner.estimator, "ranges": RANGES, "tuner": tuner, "train": loop}
     with begin(fresh.folder, fresh.home, monkeypatch, names) as session:
