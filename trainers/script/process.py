@@ -213,8 +213,9 @@ class ProgramProcess:
         came = select.poll()  # It takes descriptors beyond 1023 too.
         came.register(pipe, select.POLLIN)
         while True:
+            over = self._over.is_set()  # Before it is looked whether something came, which then is the last.
             if not came.poll(100):
-                if self._over.is_set():  # A process that was not ended may hold it open.
+                if over:  # A process that was not ended may hold it open.
                     break
                 continue
             if not (chunk := os.read(pipe, 1 << 20)):

@@ -6,6 +6,9 @@ import ctypes
 import os
 import queue
 import re
+import select
+import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +19,8 @@ import pytest
 from tests.support.script_programs import ACCURACY, PROGRAMS, assignment, values
 from trainers import ConfigurationError, ScriptTrainer, TrialError
 from trainers.gangs import Report, Segment, WorkerContext
-from trainers.script.process import Guard
+from trainers.script.launchers import Start
+from trainers.script.process import Guard, ProgramProcess
 from trainers.script.program import ScriptProgram
 
 pytestmark = pytest.mark.process
@@ -185,6 +189,40 @@ def test_ctrl_c_ends_the_program_and_a_second_one_at_once(opened: Opened, tmp_pa
         program.train(assignment(tmp_path, 3), interrupted)
     assert time.monotonic() - began < 20
     assert not Path("/proc", pid.read_text()).exists()
+
+
+def test_the_last_words_are_read_of_a_program_that_ends_as_nothing_had_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guard, real, came = Guard(), select.poll, threading.Event()
+
+    class Late:
+        """Says that nothing came, and has its caller wait until the program is over."""
+
+        def __init__(self) -> None:
+            self.poll_, self.waits = real(), True
+
+        def register(self, file: int, events: int) -> None:
+            self.poll_.register(file, events)
+
+        def poll(self, milliseconds: int) -> object:
+            if not self.waits:
+                return self.poll_.poll(milliseconds)
+            self.waits = False
+            came.wait(10)
+            return []
+
+    monkeypatch.setattr(select, "poll", Late)
+    start = Start(command=(sys.executable, "-c", "print('bye')"), environment={})
+    process = ProgramProcess(start, environment={}, folder=tmp_path, guard=guard, read=lambda line: ())
+    try:
+        process._process.wait(10)
+        threading.Timer(0.2, came.set).start()
+        process.drain()
+        assert list(process.tail) == ["bye"]
+    finally:
+        process.end(0)
+        guard.close()
 
 
 def test_a_guard_ends_although_a_fork_of_its_worker_lives() -> None:
