@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener, wait
 from typing import Any
@@ -18,6 +19,13 @@ from trainers.gangs import WorkerContext
 
 JOIN_SECONDS = 60.0
 """How long workers wait for each other when a gang opens."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Gathered:
+    """A value for `Peers.gathered`, among whatever else is said."""
+
+    value: Any
 
 
 class Peers:
@@ -94,7 +102,9 @@ class Peers:
         return messages
 
     def gathered(self, value: Any, seconds: float, what: str) -> list[Any]:
-        """The values of all ranks, on each of them; every rank has to call it, and nothing else is said meanwhile.
+        """The values of all ranks, on each of them; every rank has to call it.
+
+        What else a rank has said, such as that its part ended while rank 0 decided so, is not heard any more.
 
         Args:
             value: this rank's.
@@ -108,14 +118,16 @@ class Peers:
             return [value]
         deadline = time.monotonic() + seconds
         if self.rank:
-            self.say(value)
+            self.say(_Gathered(value))
             while not (answers := self.heard(min(1.0, max(0.0, deadline - time.monotonic())))):
                 if time.monotonic() >= deadline:
                     raise GangError(f"waited {seconds:.0f} s for {what} of worker 0, and it said nothing")
             return list(answers[0][1])
         values = {0: value}
         while len(values) < self.world_size:
-            values.update(self.heard(min(1.0, max(0.0, deadline - time.monotonic()))))
+            for rank, message in self.heard(min(1.0, max(0.0, deadline - time.monotonic()))):
+                if isinstance(message, _Gathered):
+                    values[rank] = message.value
             if len(values) < self.world_size and time.monotonic() >= deadline:
                 missing = [str(rank) for rank in range(self.world_size) if rank not in values]
                 raise GangError(f"waited {seconds:.0f} s for {what} of worker {', '.join(missing)}: nothing was said")
