@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -63,7 +63,6 @@ class _Turn:
     """Processes whose output has come to its end."""
     lines: int = 0
     """Of output, so far."""
-    began: float = field(default_factory=time.monotonic)
 
 
 class KeptProcess:
