@@ -10,9 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.support.kept_programs import looping, processes, trained
 from tests.support.script_programs import assignment, values
 from trainers import ConfigurationError, ScriptTrainer, TrialError
-from trainers.gangs import Segment
 from trainers.script import guard
 from trainers.script.parts import kept_process
 from trainers.script.program import ScriptProgram
@@ -45,11 +45,6 @@ FORMS = {
 """A program as a script that is run again, as a function, and as a loop over trials."""
 
 
-def processes(segment: object) -> set[float]:
-    """The processes that reported."""
-    return {report.metrics["process"] for report in segment.reports}  # type: ignore[attr-defined]
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_trials_take_turns_in_one_process(opened: Callable[..., ScriptProgram], tmp_path: Path, form: str) -> None:
     program = opened(FORMS[form], keep_loaded=True)
@@ -63,28 +58,6 @@ def test_trials_take_turns_in_one_process(opened: Callable[..., ScriptProgram], 
     assert [each.details for each in (first, other, second)] == [{}, {}, {}]
     model = ScriptTrainer("train.py", source_dir=tmp_path / "source").load_model(first.checkpoint)
     assert json.loads((model / "model.json").read_text()) == pytest.approx(1 - 0.7**2)
-
-
-LOOP = """
-import json, os, time, warmband
-args = warmband.hyperparameters()
-{before}
-for epoch in range({first}, args["epochs"] + 1):
-    {unit}
-    if warmband.report({{"validation:accuracy": {value}, "process": os.getpid()}}):
-        break
-{after}
-"""
-
-
-def looping(value: str = "epoch / 10", unit: str = "pass", before: str = "", after: str = "", first: str = "1") -> str:
-    """A program that reports a value a unit."""
-    return LOOP.format(value=value, unit=unit, before=before, after=after, first=first)
-
-
-def trained(program: ScriptProgram, folder: Path, *stops: int, **hyperparameters: object) -> list[Segment]:
-    """What trials of so many units came to, one after the other."""
-    return [program.train(assignment(folder, stop, epochs=5, **hyperparameters), print) for stop in stops]
 
 
 LEAKS = {

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.kept_programs import looping, processes, trained
 from tests.support.script_programs import values
-from tests.trainers.script.test_kept_loaded import looping, processes, trained
 from trainers import TrialError
 from trainers.script.program import ScriptProgram
 
