@@ -166,8 +166,11 @@ class FunctionProgram:
             return worker
         if self._dealt is None or self._dealt[0] != data.world_size:
             self._dealt = None  # Before others are loaded: they take as much memory.
+            # The rows of as many workers as share a model: channels are placed for the gang.
+            size = parts.gang.world_size
+            ranks = range(data.rank * size // data.world_size, (data.rank + 1) * size // data.world_size)
             shards = {
-                name: held(channel, data.rank, data.world_size, worker.device)
+                name: joined([held(channel, rank, size, worker.device) for rank in ranks])
                 for name, channel in self._channels.items()
             }
             rows = data.gather({name: len(shard) for name, shard in shards.items()})
@@ -205,6 +208,25 @@ def held(channel: PlacedChannel, rank: int, world_size: int, device: torch.devic
         return lambda: shard_of(channel.name, piece(), device)
 
     return Stream(fetch=[fetch(piece) for piece in pieces], rows=[len(piece().labels) for piece in pieces])
+
+
+def joined(shards: Sequence[Shard | Stream]) -> Shard | Stream:
+    """The rows of several workers as one's."""
+    whole = [shard for shard in shards if isinstance(shard, Shard)]
+    if len(whole) == len(shards):
+        return Shard(
+            features=torch.cat([shard.features for shard in whole]), labels=torch.cat([shard.labels for shard in whole])
+        )
+    fetch: list[Callable[[], Shard]] = []
+    rows: list[int] = []
+    for shard in shards:
+        fetch += [partial(_itself, shard)] if isinstance(shard, Shard) else shard.fetch
+        rows += [len(shard)] if isinstance(shard, Shard) else shard.rows
+    return Stream(fetch=fetch, rows=rows)
+
+
+def _itself(shard: Shard) -> Shard:
+    return shard
 
 
 def shard_of(name: str, table: Table, device: torch.device) -> Shard:
