@@ -61,9 +61,10 @@ class Pool:
         workers: int = WORKERS,
         cpus: int = 1,
         program: Callable[[int], Program] | None = None,
+        scaling: ScalingConfig | None = None,
         **options: Any,
     ) -> None:
-        scaling = ScalingConfig(num_workers=workers, resources_per_worker={"CPU": cpus})
+        scaling = scaling or ScalingConfig(num_workers=workers, resources_per_worker={"CPU": cpus})
         self.workers = workers
         self.gangs = RayGangs(name, program or boosting(CHANNELS), scaling, **options)
         self.up: dict[str, GangUp] = {}

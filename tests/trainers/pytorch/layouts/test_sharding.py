@@ -134,6 +134,7 @@ def test_a_worker_that_fails_ends_the_trial_for_all_and_the_next_one_trains(
     answers = gang.run(program(fails_on_one, layout), *orders)
     assert [str(answer[0]) for answer in answers if "as asked" in str(answer[0])], answers
     assert all(isinstance(answer[0], Exception) for answer in answers)
+    assert not [answer[0] for answer in answers if "Timed out" in str(answer[0])]
     assert all(isinstance(answer[1], Segment) for answer in answers), answers
 
 
