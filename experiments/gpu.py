@@ -38,9 +38,9 @@ from rich.console import Console
 from torch.optim import SGD
 
 from experiments.baselines import training_loops
+from experiments.baselines.device_trials import TRAIN
 from experiments.shared.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
 from experiments.workloads.answering_gang import AnsweringGang
-from experiments.workloads.device_trials import TRAIN
 from experiments.workloads.repeated_trial import RepeatedTrial
 from hpo.cli import errors_in_words
 from trainers import ScalingConfig, TorchTrainer, XGBoostTrainer

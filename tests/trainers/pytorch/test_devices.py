@@ -209,6 +209,38 @@ def test_a_trial_that_has_no_memory_fails_and_leaves_none_behind(tmp_path: Path)
     assert isinstance(segment, Segment), segment
 
 
+KEPT: list[weakref.ref[torch.Tensor]] = []
+"""Parameters and gradients of earlier trials, in a worker's process."""
+
+
+def train_and_look_back(context) -> None:
+    from tests.trainers.pytorch import test_devices as here
+
+    gc.collect()
+    left = sum(ref() is not None for ref in here.KEPT)
+    model = context.prepare_model(nn.Linear(6, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    batches = context.prepare_data("train", labels=torch.int64)
+    for _ in context.epochs():
+        for features, labels in batches:
+            context.step(nn.functional.cross_entropy(model(features), labels), optimizer)
+        here.KEPT += [weakref.ref(each) for p in model.parameters() for each in (p, p.grad, p.grad.untyped_storage())]
+        context.report({"train:left": float(left)}, checkpoint={"model": model.state_dict()})
+        if context.hyperparameters.get("fails"):
+            raise ValueError("after its first epoch")
+
+
+@pytest.mark.process
+def test_trials_on_several_workers_leave_no_model_and_no_gradients_behind(gang, tmp_path: Path) -> None:
+    words = {"per_worker_batch_size": 8}
+    work = [assignment(tmp_path, stop=1, name=f"trial-{number}", **words) for number in range(3)]
+    work.insert(1, assignment(tmp_path, stop=2, name="bad", fails=True, **words))
+    for rank, answers in enumerate(gang.run(program(train_and_look_back), *work)):
+        assert "after its first epoch" in str(answers.pop(1))
+        left = [answer.reports[0].metrics["train:left"] for answer in answers]
+        assert left == [0.0, 0.0, 0.0], rank
+
+
 def test_a_gpu_is_tidied_after_each_trial_and_a_broken_one_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     monkeypatch.setattr(devices.memory.gc, "collect", lambda: calls.append("collect"))

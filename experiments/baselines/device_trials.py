@@ -12,7 +12,7 @@ from torch.optim import SGD
 from experiments.baselines.training_loops import layers
 from trainers import TrainContext
 
-TRAIN = "experiments.workloads.device_trials:train"
+TRAIN = "experiments.baselines.device_trials:train"
 
 
 def train(context: TrainContext) -> None:
