@@ -20,7 +20,7 @@ from trainers.parameter_server.flat import Block
 from trainers.parameter_server.opening import Opening, Options, check, groups_of, restricted, take_state
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.sharding import spread
-from trainers.pytorch import MicroBatch, Peers, share, trained, weighed
+from trainers.pytorch import Communication, HostClock, MicroBatch, Peers, share, trained, weighed
 
 PATIENCE_SECONDS = 600.0
 
@@ -132,6 +132,7 @@ class ServerDistribution:
         self._seed = seed
         self._pushes = start
         self._clock: Clock = clock or WallClock()
+        self.communication = Communication(HostClock(self._clock.now))
         self._patience = patience
         self._optimizer: Optimizer | None = None
         self._models: list[nn.Module] = []
@@ -163,6 +164,7 @@ class ServerDistribution:
 
     def backward(self, loss: Tensor, optimizer: Optimizer, micro: MicroBatch, inputs: Sequence[Tensor] | None) -> None:
         """See `Distribution.backward`; the servers weight workers against each other."""
+        self.communication.begin(loss.device)
         weighed(loss, micro.rows / micro.update_rows if micro.update_rows else 0.0, inputs)
 
     def update(self, optimizer: Optimizer, micro: MicroBatch, max_norm: float | None = None) -> None:
@@ -179,14 +181,19 @@ class ServerDistribution:
         self._clock.step(self._pushes, self._delay())
         self._pushes += 1
         before = self._clock.now()
-        self._exchange(lambda link: link.push(micro.update_rows, changed))
+        with self.communication.waiting:
+            self._exchange(lambda link: link.push(micro.update_rows, changed))
         self._waited += self._clock.now() - before
+        size = sum(block.layout.bytes for shard in self._shards for block in shard.blocks)
+        self.communication.bytes += size * (2 if micro.update_rows else 1)  # A push without rows has no gradients.
         for shard in self._shards:
             for block in shard.blocks:
                 block.zero()
+        self.communication.end()
 
     def synchronize(self, optimizer: Optimizer | None) -> None:
         """See `Distribution.synchronize`; buffers, such as those of batch normalisation, are those of rank 0 too."""
+        self.communication.pause()
         if optimizer is None:
             self._peers.meet("the end of a pass")
         else:

@@ -116,6 +116,7 @@ class SimulatedProgram:
                 halted if peers.rank == 0 else never,
                 report_timeout_s=self._settings.report_timeout_s,
                 place=place,
+                profiling=self._settings.profiling,
             )
 
         with threads(self._context), switches.kept():

@@ -28,6 +28,8 @@ class ParameterServerTrainer(FunctionTrainer):
         metrics: what the function reports, such as ("validation:accuracy",), to be checked before a job starts; None
             where that is not known.
         report_timeout_s: seconds that the function may take to a report, and workers wait for each other.
+        profile: trials to profile, and between which steps; see `FunctionTrainer`.
+        profile_steps: likewise.
 
     Raises:
         ConfigurationError: a value is wrong.
@@ -69,6 +71,7 @@ class ParameterServerTrainer(FunctionTrainer):
             function=self.train_loop_per_worker,
             use_gpu=bool(self.scaling.use_gpu),
             report_timeout_s=self.report_timeout_s,
+            profiling=self.profiling,
         )
         if self.in_hand:
             return SimulatedProgram(channels, settings)

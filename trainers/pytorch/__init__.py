@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from trainers.pytorch.function_trainer import FunctionTrainer as FunctionTrainer
     from trainers.pytorch.gradients import AllReducing as AllReducing, ProcessGroup as ProcessGroup, share as share
+    from trainers.pytorch.measures import Communication as Communication, HostClock as HostClock
     from trainers.pytorch.program import (
         FunctionProgram as FunctionProgram,
         FunctionSettings as FunctionSettings,

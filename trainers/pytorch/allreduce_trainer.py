@@ -11,6 +11,7 @@ from trainers.channels import PlacedChannel
 from trainers.errors import ConfigurationError
 from trainers.gangs import Program, check_alone
 from trainers.pytorch.function_trainer import REPORT_SECONDS, FunctionTrainer, but
+from trainers.pytorch.measures import STEPS, Profiled
 
 if TYPE_CHECKING:
     from trainers.pytorch.function import TrainFunction
@@ -34,6 +35,8 @@ class TorchTrainer(FunctionTrainer):
         precision: "fp32", or "bf16" for mixed precision (`torch.autocast`).
         compile: compile models (`torch.compile`).
         report_timeout_s: seconds that the function may take to a report, and workers wait for each other.
+        profile: trials to profile, and between which steps; see `FunctionTrainer`.
+        profile_steps: likewise.
 
     Raises:
         ConfigurationError: a value is wrong.
@@ -49,6 +52,8 @@ class TorchTrainer(FunctionTrainer):
         precision: str = "fp32",
         compile: bool = False,
         report_timeout_s: float = REPORT_SECONDS,
+        profile: Profiled = False,
+        profile_steps: Sequence[int] = STEPS,
     ) -> None:
         if precision not in PRECISIONS:
             raise ConfigurationError(f"precision is {precision!r}; give one of {', '.join(PRECISIONS)}")
@@ -62,6 +67,8 @@ class TorchTrainer(FunctionTrainer):
             hyperparameters=hyperparameters,
             metrics=metrics,
             report_timeout_s=report_timeout_s,
+            profile=profile,
+            profile_steps=profile_steps,
         )
 
     @property
@@ -98,5 +105,6 @@ class TorchTrainer(FunctionTrainer):
             compile=self.compile,
             report_timeout_s=self.report_timeout_s,
             elastic=self.least_workers < self.workers,
+            profiling=self.profiling,
         )
         return FunctionProgram(channels, settings, AllReducing())
