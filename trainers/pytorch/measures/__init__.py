@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         HostClock as HostClock,
     )
     from trainers.pytorch.measures.profiling import STEPS as STEPS, Profiled as Profiled, Profiling as Profiling
+    from trainers.pytorch.measures.sharded import count_collectives as count_collectives
     from trainers.pytorch.measures.step_profile import profiled as profiled
 
 load_when_used(__name__)
