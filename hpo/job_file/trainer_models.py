@@ -147,6 +147,9 @@ class ParameterServerSpec(_FunctionSpec):
     type: Literal["parameter_server"] = Field(
         description="PyTorch, a training function on every worker, gradients pushed to parameter servers"
     )
+    server_resources: dict[str, Annotated[float, Field(ge=0)]] | None = Field(
+        None, description="what each server asks Ray for, such as {CPU: 1}; null: nothing"
+    )
 
 
 class MetricDefinitionSpec(Strict):

@@ -6,7 +6,7 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from trainers.gangs.base import Gangs as Gangs
-    from trainers.gangs.capacity import Room as Room, check_capacity as check_capacity
+    from trainers.gangs.capacity import Room as Room, check_beside as check_beside, check_capacity as check_capacity
     from trainers.gangs.gang import END_SECONDS as END_SECONDS, POLL_SECONDS as POLL_SECONDS
     from trainers.gangs.in_process import InHand as InHand, alone as alone, cores as cores
     from trainers.gangs.messages import (

@@ -159,6 +159,27 @@ def check_capacity(scaling: ScalingConfig) -> None:
     )
 
 
+def check_beside(scaling: ScalingConfig, workers: int, each: Mapping[str, float], servers: int) -> None:
+    """Refuses a gang whose parameter servers the cluster does not hold beside its workers.
+
+    Args:
+        scaling: of the workers.
+        workers: how many.
+        each: what a server asks for.
+        servers: how many.
+
+    Raises:
+        ResourcesError: all nodes together have too little, if nothing else ran there.
+    """
+    need, total = resources_per_worker(scaling), ray.cluster_resources()
+    if any(total.get(name, 0.0) + SLACK < need.get(name, 0.0) * workers + each[name] * servers for name in each):
+        raise ResourcesError(
+            f"a gang needs {workers} workers of {amounts(need)} each and {servers} parameter servers of "
+            f"{amounts(each)} each, and the cluster holds {amounts(total, {**need, **each})} on {_count_nodes()}; give smaller "
+            "server_resources, fewer servers or workers, or add nodes"
+        )
+
+
 def capacity(scaling: ScalingConfig, drained: frozenset[str] = frozenset()) -> int:
     """How many gangs the cluster's nodes hold when it is otherwise empty, but for those that are drained."""
     room = places(_nodes(scaling, drained), resources_per_worker(scaling))

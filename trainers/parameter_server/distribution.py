@@ -345,6 +345,7 @@ class ServerDistribution:
         details = accounts[elements.index(max(elements))]
         details |= {name: sum(account[name] for account in accounts) for name in ("bytes_pushed", "bytes_pulled")}
         details |= {"mode": self._settings.mode, "servers": elements, "clock": self._clock.name}
+        details |= {"server_placement": self._settings.placement}
         if self._settings.delayed:
             details["delay"] = f"simulated: mean ms a worker {[*self._settings.delay_ms]}"
         if self._settings.link_bytes_per_second is not None:

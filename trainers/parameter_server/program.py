@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import ray
+
 from trainers.channels import PlacedChannel
 from trainers.gangs import WORKERS, Assignment, Report, Segment, WorkerContext, never
 from trainers.parameter_server.distribution import ServerDistribution
@@ -33,29 +35,37 @@ class Serving:
 
     Args:
         patience_s: how long workers wait for each other, in seconds.
+        resources: what each server asks Ray for.
+        early: whether a server for all is started with the gang.
     """
 
-    def __init__(self, patience_s: float) -> None:
+    def __init__(self, patience_s: float, resources: Mapping[str, float] | None = None, *, early: bool = True) -> None:
         self._patience_s = patience_s
+        self._resources = resources
+        self._early = early
         self._servers: Servers | None = None
+        self._nodes: list[str] | None = None
 
     def open(self, context: WorkerContext) -> None:
         """The first server is started with the gang: nearly every trial needs it, and its start takes seconds."""
-        self._servers = Servers(context.rank)
-        self._servers.start(1)
+        self._servers = Servers(context.rank, self._resources)
+        if self._early:
+            self._servers.start(1)
 
     def join(self, peers: Peers) -> None:
         """See `Distributing.join`."""
         assert self._servers is not None, "a gang opens before it joins"
-        self._servers.links(1, _first(peers))
+        if self._early:
+            self._servers.links(1, _first(peers))
 
     def distribution(self, assignment: Assignment, peers: Peers, updates: int) -> Distribution:
         """See `Distributing.distribution`."""
         assert self._servers is not None, "a gang opens its program before it serves"
         settings = Settings.of(assignment.hyperparameters, peers.world_size)
+        nodes = self._beside(peers) if settings.placement == "each" else None
         return ServerDistribution(
             peers=peers,
-            links=self._servers.links(settings.num_servers, _first(peers)),
+            links=self._servers.links(settings.num_servers, _first(peers), nodes),
             settings=settings,
             seed=assignment.seed,
             start=updates,
@@ -66,6 +76,12 @@ class Serving:
         """Ends the servers."""
         if self._servers is not None:
             self._servers.close()
+
+    def _beside(self, peers: Peers) -> list[str]:
+        """The node of each worker, by rank."""
+        if self._nodes is None:
+            self._nodes = peers.gather(ray.get_runtime_context().get_node_id())
+        return self._nodes
 
 
 def _first(peers: Peers) -> Callable[[Any], Any]:

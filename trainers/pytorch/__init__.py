@@ -22,9 +22,18 @@ if TYPE_CHECKING:
         resolve as resolve,
         unloaded as unloaded,
     )
-    from trainers.pytorch.function_trainer import FunctionTrainer as FunctionTrainer
+    from trainers.pytorch.function_trainer import (
+        REPORT_SECONDS as REPORT_SECONDS,
+        FunctionTrainer as FunctionTrainer,
+        but as but,
+    )
     from trainers.pytorch.gradients import AllReducing as AllReducing, ProcessGroup as ProcessGroup, share as share
-    from trainers.pytorch.measures import Communication as Communication, HostClock as HostClock
+    from trainers.pytorch.measures import (
+        STEPS as STEPS,
+        Communication as Communication,
+        HostClock as HostClock,
+        Profiled as Profiled,
+    )
     from trainers.pytorch.program import (
         FunctionProgram as FunctionProgram,
         FunctionSettings as FunctionSettings,

@@ -111,15 +111,16 @@ class Communication:
 
     def end(self) -> None:
         """A step is over, and the next one begins."""
-        clock = self._clock
-        assert clock is not None, "a step begins before it ends"
-        now = clock.mark()
-        self._spans.add(clock, self._since, now)
         self.steps += 1
-        self._since = now
+        clock = self._clock
+        if clock is not None:
+            now = clock.mark()
+            if self._since is not None:
+                self._spans.add(clock, self._since, now)
+            self._since = now
         if self.on_step is not None:
             self.on_step()
-            self._since = clock.mark()
+            self._since = None if clock is None else clock.mark()
 
     def pause(self) -> None:
         """A pass is over: what follows is no step's."""

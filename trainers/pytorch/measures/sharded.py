@@ -69,4 +69,3 @@ class _ReduceScatter(_Counted):
             self._communication.bytes += output_tensor.nbytes
         with self._counted(input_tensor):
             return dist.reduce_scatter_tensor(output_tensor, input_tensor, group=group, op=op, async_op=async_op)
-
