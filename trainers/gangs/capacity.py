@@ -175,8 +175,8 @@ def check_beside(scaling: ScalingConfig, workers: int, each: Mapping[str, float]
     if any(total.get(name, 0.0) + SLACK < need.get(name, 0.0) * workers + each[name] * servers for name in each):
         raise ResourcesError(
             f"a gang needs {workers} workers of {amounts(need)} each and {servers} parameter servers of "
-            f"{amounts(each)} each, and the cluster holds {amounts(total, {**need, **each})} on {_count_nodes()}; give smaller "
-            "server_resources, fewer servers or workers, or add nodes"
+            f"{amounts(each)} each, and the cluster holds {amounts(total, {**need, **each})} on {_count_nodes()}; "
+            "give smaller server_resources, fewer servers or workers, or add nodes"
         )
 
 

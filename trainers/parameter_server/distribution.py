@@ -69,6 +69,9 @@ class Clock(Protocol):
     def step(self, number: int, delay: float) -> None:
         """Before push `number`, counted over the trial's life: lets `delay` seconds pass."""
 
+    def level(self) -> None:
+        """All workers have met: those whose time is virtual are at one time from here on."""
+
 
 class WallClock:
     """Real time."""
@@ -83,6 +86,9 @@ class WallClock:
         """See `Clock.step`."""
         if delay:
             time.sleep(delay)
+
+    def level(self) -> None:
+        """See `Clock.level`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ import ray
 from trainers.channels import PlacedChannel
 from trainers.gangs import WORKERS, Assignment, Report, Segment, WorkerContext, never
 from trainers.parameter_server.distribution import ServerDistribution
+from trainers.parameter_server.ring import Ring, RingDistribution
 from trainers.parameter_server.server import Servers
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.simulation import simulate
@@ -45,9 +46,12 @@ class Serving:
         self._early = early
         self._servers: Servers | None = None
         self._nodes: list[str] | None = None
+        self._context: WorkerContext | None = None
+        self._ring: Ring | None = None
 
     def open(self, context: WorkerContext) -> None:
         """The first server is started with the gang: nearly every trial needs it, and its start takes seconds."""
+        self._context = context
         self._servers = Servers(context.rank, self._resources)
         if self._early:
             self._servers.start(1)
@@ -62,6 +66,17 @@ class Serving:
         """See `Distributing.distribution`."""
         assert self._servers is not None, "a gang opens its program before it serves"
         settings = Settings.of(assignment.hyperparameters, peers.world_size)
+        if settings.mode == "ring":
+            ring = self._joined(peers)
+            return RingDistribution(
+                peers=peers,
+                neighbours=ring.neighbours,
+                publish=ring.publish,
+                settings=settings,
+                seed=assignment.seed,
+                start=updates,
+                patience=self._patience_s,
+            )
         nodes = self._beside(peers) if settings.placement == "each" else None
         return ServerDistribution(
             peers=peers,
@@ -76,6 +91,16 @@ class Serving:
         """Ends the servers."""
         if self._servers is not None:
             self._servers.close()
+        if self._ring is not None:
+            self._ring.close()
+
+    def _joined(self, peers: Peers) -> Ring:
+        """This worker's place on the ring, which all take with the first trial that wants it."""
+        if self._ring is None:
+            assert self._context is not None
+            self._ring = Ring(peers.rank, self._context.node_ip)
+            self._ring.join(peers.gather(self._ring.address))
+        return self._ring
 
     def _beside(self, peers: Peers) -> list[str]:
         """The node of each worker, by rank."""

@@ -9,8 +9,9 @@ from typing import Any, Self
 from trainers.checking import check_whole, did_you_mean, is_number
 from trainers.errors import ConfigurationError
 
-MODES = ("sync", "async", "bounded")
-"""How pushes become updates: all workers' together, each as it comes, or each as it comes with a limit on the lead."""
+MODES = ("sync", "async", "bounded", "ring")
+"""How workers make updates together: all pushes at once; each push as it comes; each as it comes, with a limit on the
+lead; or without servers, each its own, averaged with neighbours on a ring."""
 
 PLACEMENTS = ("one", "each")
 """Where servers are: one for all workers, on any node, or `num_servers` of them; or one beside each worker."""
@@ -84,7 +85,9 @@ class Settings:
 
     @property
     def workers_an_update(self) -> int:
-        """How many workers' gradients one update averages."""
+        """How many workers' gradients one update averages; on a ring, one of the mean of all models."""
+        if self.mode == "ring":
+            return self.workers
         return self.workers - self.backup_workers if self.mode == "sync" else 1
 
     @property

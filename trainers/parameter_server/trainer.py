@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 class ParameterServerTrainer(FunctionTrainer):
     """PyTorch over parameter servers: workers push gradients to servers, which hold parameters and optimizer.
 
-    Functions are those of `TorchTrainer`. Beside its hyperparameters this trainer knows `mode` ("sync", "async" or
-    "bounded"), `server_placement` ("one" or "each"), `num_servers`, `staleness_bound`, `backup_workers`, `delay_ms` and
-    `link_bytes_per_second`; see `trainers.parameter_server.Settings`. What happened, how stale pushes were for one, is
-    in a result's `details`.
+    Functions are those of `TorchTrainer`. Beside its hyperparameters this trainer knows `mode` ("sync", "async",
+    "bounded", or "ring" for workers that average among themselves, without servers), `server_placement` ("one" or
+    "each"), `num_servers`, `staleness_bound`, `backup_workers`, `delay_ms` and `link_bytes_per_second`; see
+    `trainers.parameter_server.Settings`. What happened, how stale pushes were for one, is in a result's `details`.
 
     With `ScalingConfig(num_workers=0)` the hyperparameter `num_workers` says how many workers are simulated, in this
     process and on a virtual clock, so that a trial comes out the same every time.
@@ -103,7 +103,8 @@ class ParameterServerTrainer(FunctionTrainer):
         """Servers of a gang of so many workers; None: of the static hyperparameters' gang."""
         from trainers.parameter_server.settings import Settings
 
-        return Settings.of(self.hyperparameters, workers or self.workers_for(self.hyperparameters)).num_servers
+        settings = Settings.of(self.hyperparameters, workers or self.workers_for(self.hyperparameters))
+        return 0 if settings.mode == "ring" else settings.num_servers
 
     def check_gpu(self) -> None:
         """See `FunctionTrainer.check_gpu`."""
@@ -145,5 +146,6 @@ class ParameterServerTrainer(FunctionTrainer):
         )
         if self.in_hand:
             return SimulatedProgram(channels, settings)
-        early = self.hyperparameters.get("server_placement") != "each"
+        words = self.hyperparameters
+        early = words.get("server_placement") != "each" and words.get("mode") != "ring"
         return FunctionProgram(channels, settings, Serving(self.report_timeout_s, self.server_resources, early=early))

@@ -28,7 +28,7 @@ from trainers.errors import DivergedError
 from trainers.registry import trainer_from_json
 
 
-@pytest.mark.parametrize("mode", ["async", "sync", "bounded"])
+@pytest.mark.parametrize("mode", ["async", "sync", "bounded", "ring"])
 @pytest.mark.parametrize("function", [train_exactly, train_adam])
 def test_one_worker_is_the_plain_optimizer_to_the_last_bit(tmp_path, mode, function):
     [one] = servers(function, assignment(tmp_path, name="servers", per_worker_batch_size=10, mode=mode))
@@ -100,6 +100,7 @@ WAYS = [
     {"mode": "sync", "backup_workers": 1, "delay_ms": 1.0},
     {"mode": "sync"},
     {"mode": "async", "server_placement": "each", "delay_ms": 1.0},
+    {"mode": "ring", "delay_ms": [0, 0, 0, 8.0], "link_bytes_per_second": 1e5},
     {"mode": "async", "link_bytes_per_second": 1e5, "num_servers": 2},
 ]
 
