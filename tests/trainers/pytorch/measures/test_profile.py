@@ -63,7 +63,7 @@ def test_a_profile_of_a_gang_shows_its_communication_on_rank_0(gang, tmp_path):
     profile, whole = first.details["profile"], first.details["communication"]
     assert profile["steps"] == 4
     assert 0 < profile["waiting_seconds"] < profile["step_seconds"] < whole["step_seconds"]["0"]
-    assert {"gloo:all_reduce", "waiting for other workers"} <= {*profile["collectives"]}
+    assert {"c10d::allreduce_", "waiting for other workers"} <= {*profile["collectives"]}
     assert "profile" not in unseen.details
     same(state(first)["model"], state(unseen)["model"])
 
