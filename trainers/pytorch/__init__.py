@@ -27,13 +27,19 @@ if TYPE_CHECKING:
         FunctionTrainer as FunctionTrainer,
         but as but,
     )
-    from trainers.pytorch.gradients import AllReducing as AllReducing, ProcessGroup as ProcessGroup, share as share
+    from trainers.pytorch.gradients import ProcessGroup as ProcessGroup, share as share
+    from trainers.pytorch.layouts import (
+        LaidOut as LaidOut,
+        Layout as Layout,
+        Parts as Parts,
+    )
     from trainers.pytorch.measures import (
         STEPS as STEPS,
         Communication as Communication,
         HostClock as HostClock,
         Profiled as Profiled,
     )
+    from trainers.pytorch.plan import ModelPlan as ModelPlan
     from trainers.pytorch.program import (
         FunctionProgram as FunctionProgram,
         FunctionSettings as FunctionSettings,

@@ -19,7 +19,7 @@ from trainers.parameter_server.flat import Block
 from trainers.parameter_server.ring.averaging import average_state
 from trainers.parameter_server.ring.replica import Replica
 from trainers.parameter_server.settings import Settings
-from trainers.pytorch import Communication, HostClock, MicroBatch, Peers, share, trained, weighed
+from trainers.pytorch import Communication, HostClock, MicroBatch, ModelPlan, Peers, share, trained, weighed
 
 
 class Neighbour(Protocol):
@@ -99,7 +99,7 @@ class RingDistribution:
         """See `Distribution.takes_own_steps`."""
         return False
 
-    def wrap(self, model: nn.Module) -> None:
+    def wrap(self, model: nn.Module, plan: ModelPlan) -> None:
         """See `Distribution.wrap`."""
         self._models.append(model)
         share(self._peers, [*model.parameters(), *model.buffers()])
@@ -159,6 +159,12 @@ class RingDistribution:
         for values in self._replica.values:
             if not torch.isfinite(values.sum()):
                 raise DivergedError(f"diverged: parameters are not finite after {self._steps} steps of each worker")
+
+    def batch(self) -> None:
+        """See `Distribution.batch`."""
+
+    def absent(self, batches: int) -> None:
+        """See `Distribution.absent`: every worker has the whole model."""
 
     def close(self) -> dict[str, Any]:
         """See `Distribution.close`; what all workers did, as it was counted at the end of each pass."""
