@@ -11,7 +11,7 @@ from ray.train import ScalingConfig
 from trainers.channels import Channel, PlacedChannel
 from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError
-from trainers.gangs import WORKERS, Gangs, Program, check_beside
+from trainers.gangs import AUTO, WORKERS, Gangs, Program, check_alone, check_beside
 from trainers.pytorch import REPORT_SECONDS, STEPS, FunctionTrainer, Profiled, but
 
 if TYPE_CHECKING:
@@ -123,6 +123,8 @@ class ParameterServerTrainer(FunctionTrainer):
         """See `Trainer.check`."""
         from trainers.parameter_server.settings import Settings
 
+        if self.in_hand and hyperparameters.get(WORKERS) == AUTO:
+            check_alone(hyperparameters)
         super().check(hyperparameters)
         Settings.of(hyperparameters, self.trained_by(hyperparameters))
 

@@ -126,6 +126,15 @@ class Communication:
         """A pass is over: what follows is no step's."""
         self._since = None
 
+    def mark(self) -> Any:
+        """A moment on the clock of the steps; None before the first."""
+        return None if self._clock is None else self._clock.mark()
+
+    def waited_since(self, moment: Any) -> None:
+        """The step has stood still since a moment."""
+        if self._clock is not None and moment is not None:
+            self._waits.add(self._clock, moment, self._clock.mark())
+
     @property
     def seconds(self) -> tuple[float, float]:
         """Seconds of all steps so far, and those of them that were waited in."""
@@ -181,16 +190,13 @@ class _Waiting:
         self._record: Any = None
 
     def __enter__(self) -> None:
-        clock = self._of._clock
         if self._of.named:
             self._record = torch.profiler.record_function(WAITING)
             self._record.__enter__()
-        self._start = None if clock is None else clock.mark()
+        self._start = self._of.mark()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        clock = self._of._clock
-        if clock is not None and self._start is not None:
-            self._of._waits.add(clock, self._start, clock.mark())
+        self._of.waited_since(self._start)
         if self._record is not None:
             self._record.__exit__(kind, error, at)
             self._record = None

@@ -18,8 +18,7 @@ def count_collectives(model: nn.Module, communication: Communication, replicas: 
     """Counts from now on what the sharded parts of a model gather and reduce, and what steps wait for it.
 
     Between CPUs these collectives are waited for where they are called. Between GPUs they run on streams of their own,
-    and FSDP2 tells nobody when the model waits for one: there bytes are counted, and no seconds. Nor are those of the
-    sum over replicas, which FSDP2 makes itself.
+    and FSDP2 tells nobody when the model waits for one: there bytes are counted, and no seconds.
 
     Args:
         model: whose submodules `fully_shard` was called on.
@@ -29,7 +28,10 @@ def count_collectives(model: nn.Module, communication: Communication, replicas: 
     for module in model.modules():
         if isinstance(module, FSDPModule):
             module.set_custom_all_gather(_AllGather(communication))  # type: ignore[arg-type]  # its base is not public
-            module.set_custom_reduce_scatter(_ReduceScatter(communication, replicas))  # type: ignore[arg-type]
+            reduces = _ReduceScatter(communication)
+            module.set_custom_reduce_scatter(reduces)  # type: ignore[arg-type]
+            if replicas > 1:
+                module.set_all_reduce_hook(reduces.replicated)
 
 
 class _Counted:
@@ -59,13 +61,25 @@ class _AllGather(_Counted):
 class _ReduceScatter(_Counted):
     """Gradients of a block, added up, of which each worker keeps its piece."""
 
-    def __init__(self, communication: Communication, replicas: int) -> None:
+    def __init__(self, communication: Communication) -> None:
         super().__init__(communication)
-        self._replicas = replicas
+        self._reduced_at: Any = None
+
+    def allocate(self, size: Sequence[int], *, dtype: torch.dtype, device: torch.device) -> Tensor:
+        """The piece that a reduction ends in."""
+        buffer = super().allocate(size, dtype=dtype, device=device)
+        self._reduced_at = self._communication.mark()  # A single shard is copied, and not reduced.
+        return buffer
 
     def __call__(self, output_tensor: Tensor, input_tensor: Tensor, group: Any, op: Any, async_op: bool = False) -> Any:
         """Reduces."""
-        if self._replicas > 1:
-            self._communication.bytes += output_tensor.nbytes
         with self._counted(input_tensor):
-            return dist.reduce_scatter_tensor(output_tensor, input_tensor, group=group, op=op, async_op=async_op)
+            work = dist.reduce_scatter_tensor(output_tensor, input_tensor, group=group, op=op, async_op=async_op)
+        self._reduced_at = self._communication.mark()
+        return work
+
+    def replicated(self, reduced: Tensor) -> None:
+        """A piece was added up over replicas, which FSDP2 itself does just after the reduction."""
+        self._communication.bytes += reduced.nbytes
+        if reduced.is_cpu:
+            self._communication.waited_since(self._reduced_at)
