@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import ray
-
 from hpo.autotune import Choice
 from hpo.forecasts.one_worker import NotMeasured, measure_here, probe_assignment
 from hpo.forecasts.probe import joins
@@ -27,8 +25,8 @@ from trainers.gangs import (
     GangUp,
     Segment,
     Served,
-    capacity,
     cores,
+    largest_gang,
     resources_per_worker,
 )
 from trainers.trainer import Trainer
@@ -156,12 +154,7 @@ def _room(estimator: Trainer, at_once: int) -> Iterator[int]:
             yield max(1, most)
         return
     with cluster(0):
-        most = 1
-        while capacity(replace(estimator.scaling, num_workers=2 * most)) >= at_once:
-            most *= 2
-            if most > sum(ray.cluster_resources().values()):
-                break
-        yield most
+        yield largest_gang(estimator.scaling, at_once)
 
 
 def _on_gang(estimator: Trainer, channels: Mapping[str, Channel], workers: int) -> float:

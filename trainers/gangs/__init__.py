@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from trainers.gangs.base import Gangs as Gangs
     from trainers.gangs.capacity import (
         Room as Room,
-        capacity as capacity,
         check_beside as check_beside,
         check_capacity as check_capacity,
+        largest_gang as largest_gang,
     )
     from trainers.gangs.gang import END_SECONDS as END_SECONDS, POLL_SECONDS as POLL_SECONDS
     from trainers.gangs.in_process import InHand as InHand, alone as alone, cores as cores

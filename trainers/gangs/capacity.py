@@ -187,6 +187,14 @@ def capacity(scaling: ScalingConfig, drained: frozenset[str] = frozenset()) -> i
     return gangs_that_fit(list(room.values()), workers, str(scaling.placement_strategy))
 
 
+def largest_gang(scaling: ScalingConfig, at_once: int) -> int:
+    """The most workers of a gang, in doubling steps, of which the cluster holds `at_once`; no more than it has CPUs."""
+    workers, cpus = 1, ray.cluster_resources().get("CPU", 1.0)
+    while 2 * workers <= cpus and capacity(replace(scaling, num_workers=2 * workers)) >= at_once:
+        workers *= 2
+    return workers
+
+
 def _nodes(scaling: ScalingConfig, drained: frozenset[str]) -> list[dict[str, Any]]:
     """The nodes that workers may be on."""
     allowed = labels_of(scaling)
