@@ -65,8 +65,9 @@ class FunctionTrainer(Trainer):
             raise ConfigurationError(f"report_timeout_s is {report_timeout_s!r}; give a number of seconds above 0")
         self.report_timeout_s = float(report_timeout_s)
         self.profiling = Profiling.of(profile, profile_steps)
-        one = isinstance(profile, int | str)
-        self._profile = profile if isinstance(profile, bool) else [profile] if one else [*profile]
+        self._profile = profile
+        if not isinstance(profile, bool):
+            self._profile = [profile] if isinstance(profile, int | str) else [*profile]
         self._profile_steps = list(profile_steps)
         super().__init__(scaling=scaling, hyperparameters=hyperparameters)
         self.check_gpu()

@@ -52,7 +52,7 @@ class DeviceClock:
     def mark(self) -> Any:
         """See `Clock.mark`."""
         event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        event.record()  # type: ignore[no-untyped-call]
+        event.record()
         return event
 
     def seconds(self, start: Any, end: Any) -> float:
