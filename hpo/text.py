@@ -185,9 +185,29 @@ def untuned_text(untuned: Mapping[str, Any]) -> str:
 
 
 def details_text(details: Mapping[str, Any]) -> str:
-    """A trial's details beside its metrics, in a line; empty where that would be a long one."""
+    """A trial's details beside its metrics, in a line; those that would make a long one are left out."""
+    parts = [_communication_text(details["communication"])] if "communication" in details else []
+    parts += [f"profile {masked(details['profile']['trace'])}"] if "profile" in details else []
+    others = {name: value for name, value in details.items() if name not in ("communication", "profile")}
+    return ", ".join(part for part in (*parts, _plain_details(others)) if part)
+
+
+def communication_share(measured: Mapping[str, Any]) -> float | None:
+    """The part of all workers' steps in which they waited for others; None where no step was measured."""
+    seconds = sum((measured.get("step_seconds") or {}).values())
+    return sum(measured["waiting_seconds"].values()) / seconds if seconds else None
+
+
+def _communication_text(measured: Mapping[str, Any]) -> str:
+    share, sizes = communication_share(measured), [*measured.get("bytes", {}).values()]
+    if share is None or not sizes:
+        return ""
+    return f"communication {share:.1%} of the steps' time, {in_bytes(round(sum(sizes) / len(sizes)))} a worker"
+
+
+def _plain_details(details: Mapping[str, Any]) -> str:
     text = ", ".join(
-        f"{name} ({details_text(value)})" if isinstance(value, Mapping) else f"{name} {short(value)}"
+        f"{name} ({_plain_details(value)})" if isinstance(value, Mapping) else f"{name} {short(value)}"
         for name, value in details.items()
     )
     return text if len(text) <= LONGEST_DETAILS and "()" not in text else ""

@@ -205,6 +205,7 @@ class HyperparameterTuner(TunedJob):
         settings = self.settings.changed()
         server = None if wait else self._apart()
         channels = inputs_of(settings.estimator, inputs)
+        settings = jobs.sized(settings, channels, self._say)
         job = jobs.NewJob.of(settings, channels, job_name, self._store, self.TUNING_JOB_NAME_MAX_LENGTH, apart=not wait)
         self.settings = settings
         with jobs.Interrupts(self._say) if wait else nullcontext() as interrupts:

@@ -21,6 +21,7 @@ from trainers.gangs import (
     Segment,
     Served,
     StorageAway,
+    check_chosen,
 )
 from trainers.home import home
 from trainers.notebook import facts_html
@@ -111,6 +112,7 @@ def whole_training(
             `WARMBAND_HOME/runs`.
         suffix: ending of its checkpoint's name.
     """
+    check_chosen(hyperparameters)
     name = f"run-{uuid.uuid4().hex[:8]}"
     place = storage_path or f"{home()}/runs"
     folder = storage.join(place, name)

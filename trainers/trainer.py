@@ -18,7 +18,6 @@ from trainers.checkpoint import UNKNOWN, Manifest, check, load
 from trainers.cluster import Cluster, cluster, reaching
 from trainers.errors import ConfigurationError
 from trainers.gangs import (
-    WORKERS,
     Gangs,
     InHand,
     Program,
@@ -31,6 +30,7 @@ from trainers.gangs import (
     range_of,
     recorded_scaling,
     resources_per_worker,
+    workers_of,
 )
 from trainers.process import name_of
 from trainers.result import TrainingResult, serve_alone, whole_training
@@ -105,8 +105,8 @@ class Trainer(ABC):
 
     def workers_for(self, hyperparameters: Mapping[str, Any]) -> int:
         """Workers of a configuration's gang, static and tuned values together: its own `num_workers`, or `workers`."""
-        value = hyperparameters.get(WORKERS)
-        return self.workers if value is None or self.in_hand else int(value)
+        workers = workers_of(hyperparameters)
+        return self.workers if workers is None or self.in_hand else workers
 
     def label_rules(self, channel: str, metric: str | None) -> tuple[LabelRule, ...]:
         """Its rules for a channel's labels; `metric` is the objective, "channel:metric", if it is measured there."""

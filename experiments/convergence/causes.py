@@ -19,6 +19,8 @@ from trainers.pytorch import GLOBAL, PER_WORKER, RULE, BatchSize
 
 RATES, MOMENTA = ("lr", "learning_rate"), ("momentum", "beta1")
 LINK = "link_bytes_per_second"
+RING = "ring"
+"""The mode of decentralised averaging: workers on a ring, without servers."""
 BOOSTING = "boosting"
 """The mode of gradient boosting over summed histograms; others are the parameter server's, or AllReduce's "sync"."""
 
@@ -34,6 +36,7 @@ class Cause(StrEnum):
     METRIC = "metric averaged over workers"
     CONGESTION = "congested link"
     NOISE = "gradient noise"
+    SHARED = "one model that all update"
 
     @property
     def theory(self) -> Theory | None:
@@ -50,6 +53,7 @@ _WORDS = {
     Cause.BATCH: "the larger batch",
     Cause.RATE: "the learning rate",
     Cause.STALENESS: "staleness",
+    Cause.SHARED: "one model that all update",
     Cause.MOMENTUM: "momentum",
     Cause.SHARDS: "shards that are not alike",
     Cause.METRIC: "a metric averaged over workers",
@@ -70,7 +74,7 @@ class Run:
 
     Args:
         workers: how many.
-        mode: "async", "bounded" or "sync", AllReduce being the last; or `BOOSTING`.
+        mode: "async", "bounded", "ring" or "sync", AllReduce being the last; or `BOOSTING`.
         hyperparameters: its own, static.
     """
 
@@ -209,10 +213,22 @@ def _rate(run: Run) -> Change | str:
 
 
 def _staleness(run: Run) -> Change | str:
-    if not run.stale:
+    if not run.stale and run.mode != RING:
         return "workers wait for each other, so that no gradient is of old parameters"
     said = f"mode sync instead of {run.mode}"
     return Change(causes=(Cause.STALENESS,), said=said, hyperparameters={"mode": "sync"})
+
+
+def _shared(run: Run) -> Change | str:
+    """Decentralised averaging (Lian et al. 2018): each worker's updates are of a model of its own, as on one worker."""
+    if run.mode == BOOSTING:
+        return "workers of trees add their histograms up, and all build the same trees"
+    if run.mode == RING:
+        return "each worker has a model of its own, and averages it with its neighbours'"
+    if not run.stale:
+        return "an update is of all workers' gradients at once, so that the one model is that of each of them"
+    said = f"mode {RING} instead of {run.mode}: a model for each worker, averaged with its neighbours'"
+    return Change(causes=(Cause.SHARED,), said=said, hyperparameters={"mode": RING})
 
 
 def _momentum(run: Run) -> Change | str:
@@ -269,6 +285,7 @@ _CHANGE = {
     Cause.METRIC: _metric,
     Cause.CONGESTION: _congestion,
     Cause.NOISE: _noise,
+    Cause.SHARED: _shared,
 }
 
 
@@ -298,8 +315,11 @@ def ranges(run: Run, found: Collection[Cause]) -> dict[str, ParameterRange]:
     if Cause.BATCH in asked and run.hyperparameters.get(PER_WORKER):
         each = int(run.hyperparameters[PER_WORKER])
         proposed[PER_WORKER] = CategoricalParameter(sorted({max(1, each // run.workers), max(1, each // 2), each}))
-    if run.stale and Cause.STALENESS in asked:
-        proposed["mode"] = CategoricalParameter([run.mode, *({"bounded", "async"} - {run.mode}), "sync"])
+    if run.mode == RING and Cause.STALENESS in asked:
+        proposed["mode"] = CategoricalParameter([RING, "sync"])
+    elif run.stale and asked & {Cause.STALENESS, Cause.SHARED}:
+        others = [RING] if Cause.SHARED in asked else []
+        proposed["mode"] = CategoricalParameter([run.mode, *({"bounded", "async"} - {run.mode}), *others, "sync"])
     return proposed
 
 

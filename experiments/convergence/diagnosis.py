@@ -203,7 +203,8 @@ def pairs_of(diagnosis: Diagnosis) -> list[Change]:
         return []
     best = diagnosis.findings[0].change
     left, _ = changes(diagnosis.run.changed(best.hyperparameters))
-    inert = {Cause.SHARDS, Cause.METRIC, Cause.CONGESTION, Cause.NOISE} - set(diagnosis.found)
+    inert = {Cause.SHARDS, Cause.METRIC, Cause.CONGESTION, Cause.NOISE, Cause.SHARED} - set(diagnosis.found)
+    left = [change for change in left if not change.hyperparameters.keys() & best.hyperparameters.keys()]
     return [best & change for change in left if not {*change.causes} & ({*best.causes} | inert)]
 
 

@@ -58,6 +58,13 @@ def mechanism(cause: Cause, run: Run, staleness: float | None = None) -> Mechani
                 "that are not there any more, and steps that are too long for that overshoot further each time."
             )
             return Mechanism(text=text, source=_HO)
+        case Cause.SHARED:
+            text = (
+                f"All {k} workers' updates go to the one model, each with the whole learning rate, while a gradient is "
+                "under way. Where each worker updates a model of its own and averages it with a neighbour's, an update "
+                f"moves the mean of all models by 1/{k} of that, and momentum stays with the worker that it is of."
+            )
+            return Mechanism(text=text, source=Theory.CONGESTION.source)
         case Cause.MOMENTUM:
             return Mechanism(text=_momentum_text(run), source=_MITLIAGKAS)
         case Cause.CONGESTION:

@@ -112,23 +112,24 @@ def probe_assignment(
     )
 
 
-def measure_here(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWorker | NotMeasured:
+def measure_here(
+    estimator: Trainer, channels: Mapping[str, Channel], *, asked: bool = False
+) -> OneWorker | NotMeasured:
     """Trains a few units in this process, one at least; it never raises.
 
     Args:
         estimator: whose static hyperparameters and threads are used.
         channels: as `open_channels` gives them.
+        asked: its user has asked for it, so that user code runs, too.
     """
     try:
-        obstacle = _obstacle(estimator, channels)
+        obstacle = ("" if asked else estimator.probe_obstacle()) or _obstacle(channels)
         return NotMeasured(reason=obstacle) if obstacle else _measure(estimator, channels)
     except Exception as error:  # The job will raise the same error where it belongs.
         return NotMeasured(reason=one_line(error))
 
 
-def _obstacle(estimator: Trainer, channels: Mapping[str, Channel]) -> str:
-    if obstacle := estimator.probe_obstacle():
-        return obstacle
+def _obstacle(channels: Mapping[str, Channel]) -> str:
     for name, channel in channels.items():
         if isinstance(channel.source, RayData):
             return f"channel {name!r} is a ray.data.Dataset"

@@ -112,6 +112,12 @@ class _FunctionSpec(_TrainerSpec):
     report_timeout_s: float = Field(
         1800.0, gt=0, description="seconds that the function may take to a report, and workers wait for each other"
     )
+    profile: bool | int | str | list[int | str] = Field(
+        False, description="true: profile every trial; or trials by number or name"
+    )
+    profile_steps: Annotated[list[int], Give("two numbers, such as [10, 20]")] = Field(
+        [10, 20], description="the steps of a trial between which it is profiled"
+    )
 
     def code(self) -> list[NamedCode]:
         """See `_TrainerSpec.code`."""
@@ -140,6 +146,9 @@ class ParameterServerSpec(_FunctionSpec):
 
     type: Literal["parameter_server"] = Field(
         description="PyTorch, a training function on every worker, gradients pushed to parameter servers"
+    )
+    server_resources: dict[str, Annotated[float, Field(ge=0)]] | None = Field(
+        None, description="what each server asks Ray for, such as {CPU: 1}; null: nothing"
     )
 
 

@@ -11,6 +11,7 @@ from hpo.report.pictures import (
     best_by_cost,
     best_compared,
     brackets,
+    communication,
     cost,
     costs_compared,
     learning_curves,
@@ -26,6 +27,7 @@ _OF_TRIALS = (
     cost,
     best_by_cost,
     parallel_coordinates,
+    communication,
     staleness_histograms,
 )
 _OF_SEVERAL = (best_compared, costs_compared)

@@ -6,10 +6,16 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from trainers.gangs.base import Gangs as Gangs
-    from trainers.gangs.capacity import Room as Room, check_capacity as check_capacity
+    from trainers.gangs.capacity import (
+        Room as Room,
+        check_beside as check_beside,
+        check_capacity as check_capacity,
+        largest_gang as largest_gang,
+    )
     from trainers.gangs.gang import END_SECONDS as END_SECONDS, POLL_SECONDS as POLL_SECONDS
     from trainers.gangs.in_process import InHand as InHand, alone as alone, cores as cores
     from trainers.gangs.messages import (
+        AUTO as AUTO,
         WORKERS as WORKERS,
         Assignment as Assignment,
         Event as Event,
@@ -34,6 +40,7 @@ if TYPE_CHECKING:
     from trainers.gangs.ray_gangs import START_ATTEMPTS as START_ATTEMPTS, RayGangs as RayGangs
     from trainers.gangs.scaling import (
         check_alone as check_alone,
+        check_chosen as check_chosen,
         check_gpu_parts as check_gpu_parts,
         check_resources as check_resources,
         check_scaling as check_scaling,
@@ -43,6 +50,7 @@ if TYPE_CHECKING:
         recorded_scaling as recorded_scaling,
         resources_per_worker as resources_per_worker,
         scaling_from as scaling_from,
+        workers_of as workers_of,
     )
     from trainers.gangs.worker import (
         AGREE_SECONDS as AGREE_SECONDS,

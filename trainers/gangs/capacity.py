@@ -159,11 +159,40 @@ def check_capacity(scaling: ScalingConfig) -> None:
     )
 
 
+def check_beside(scaling: ScalingConfig, workers: int, each: Mapping[str, float], servers: int) -> None:
+    """Refuses a gang whose parameter servers the cluster does not hold beside its workers.
+
+    Args:
+        scaling: of the workers.
+        workers: how many.
+        each: what a server asks for.
+        servers: how many.
+
+    Raises:
+        ResourcesError: all nodes together have too little, if nothing else ran there.
+    """
+    need, total = resources_per_worker(scaling), ray.cluster_resources()
+    if any(total.get(name, 0.0) + SLACK < need.get(name, 0.0) * workers + each[name] * servers for name in each):
+        raise ResourcesError(
+            f"a gang needs {workers} workers of {amounts(need)} each and {servers} parameter servers of "
+            f"{amounts(each)} each, and the cluster holds {amounts(total, {**need, **each})} on {_count_nodes()}; "
+            "give smaller server_resources, fewer servers or workers, or add nodes"
+        )
+
+
 def capacity(scaling: ScalingConfig, drained: frozenset[str] = frozenset()) -> int:
     """How many gangs the cluster's nodes hold when it is otherwise empty, but for those that are drained."""
     room = places(_nodes(scaling, drained), resources_per_worker(scaling))
     workers = int(scaling.num_workers)  # type: ignore[arg-type]  # a range is refused by Trainer
     return gangs_that_fit(list(room.values()), workers, str(scaling.placement_strategy))
+
+
+def largest_gang(scaling: ScalingConfig, at_once: int) -> int:
+    """The most workers of a gang, in doubling steps, of which the cluster holds `at_once`; no more than it has CPUs."""
+    workers, cpus = 1, ray.cluster_resources().get("CPU", 1.0)
+    while 2 * workers <= cpus and capacity(replace(scaling, num_workers=2 * workers)) >= at_once:
+        workers *= 2
+    return workers
 
 
 def _nodes(scaling: ScalingConfig, drained: frozenset[str]) -> list[dict[str, Any]]:

@@ -15,6 +15,9 @@ from trainers.errors import in_words
 WORKERS = "num_workers"
 """The hyperparameter that gives a configuration a gang of its own size, where the trainer has gangs of several."""
 
+AUTO = "auto"
+"""Its value where a tuner's probe is to choose."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:

@@ -11,7 +11,7 @@ from ray.train import ScalingConfig
 
 from trainers.checking import check_whole, is_number
 from trainers.errors import ConfigurationError
-from trainers.gangs.messages import WORKERS
+from trainers.gangs.messages import AUTO, WORKERS
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
@@ -38,7 +38,26 @@ def check_workers(hyperparameters: Mapping[str, Any]) -> None:
     Raises:
         ConfigurationError: naming it.
     """
-    check_whole(f"hyperparameter {WORKERS!r}", hyperparameters.get(WORKERS), 1)
+    if hyperparameters.get(WORKERS) != AUTO:
+        check_whole(f"hyperparameter {WORKERS!r}", hyperparameters.get(WORKERS), 1)
+
+
+def workers_of(hyperparameters: Mapping[str, Any]) -> int | None:
+    """The number of workers that a configuration says itself; None where it says none, or a probe is to choose."""
+    value = hyperparameters.get(WORKERS)
+    return None if value in (None, AUTO) else int(value)
+
+
+def check_chosen(hyperparameters: Mapping[str, Any]) -> None:
+    """Refuses a training whose workers are still to be chosen.
+
+    Raises:
+        ConfigurationError: they are.
+    """
+    if hyperparameters.get(WORKERS) == AUTO:
+        raise ConfigurationError(
+            f"hyperparameter {WORKERS!r} is {AUTO!r}, which a tuner's probe chooses; give fit() a number"
+        )
 
 
 def check_alone(hyperparameters: Mapping[str, Any]) -> None:

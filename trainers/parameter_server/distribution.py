@@ -20,7 +20,7 @@ from trainers.parameter_server.flat import Block
 from trainers.parameter_server.opening import Opening, Options, check, groups_of, restricted, take_state
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.sharding import spread
-from trainers.pytorch import MicroBatch, ModelPlan, Peers, share, trained, weighed
+from trainers.pytorch import Communication, HostClock, MicroBatch, ModelPlan, Peers, share, trained, weighed
 
 PATIENCE_SECONDS = 600.0
 
@@ -69,6 +69,9 @@ class Clock(Protocol):
     def step(self, number: int, delay: float) -> None:
         """Before push `number`, counted over the trial's life: lets `delay` seconds pass."""
 
+    def level(self) -> None:
+        """All workers have met: those whose time is virtual are at one time from here on."""
+
 
 class WallClock:
     """Real time."""
@@ -83,6 +86,9 @@ class WallClock:
         """See `Clock.step`."""
         if delay:
             time.sleep(delay)
+
+    def level(self) -> None:
+        """See `Clock.level`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +138,7 @@ class ServerDistribution:
         self._seed = seed
         self._pushes = start
         self._clock: Clock = clock or WallClock()
+        self.communication = Communication(HostClock(self._clock.now))
         self._patience = patience
         self._optimizer: Optimizer | None = None
         self._models: list[nn.Module] = []
@@ -163,6 +170,7 @@ class ServerDistribution:
 
     def backward(self, loss: Tensor, optimizer: Optimizer, micro: MicroBatch, inputs: Sequence[Tensor] | None) -> None:
         """See `Distribution.backward`; the servers weight workers against each other."""
+        self.communication.begin(loss.device)
         weighed(loss, micro.rows / micro.update_rows if micro.update_rows else 0.0, inputs)
 
     def update(self, optimizer: Optimizer, micro: MicroBatch, max_norm: float | None = None) -> None:
@@ -179,14 +187,19 @@ class ServerDistribution:
         self._clock.step(self._pushes, self._delay())
         self._pushes += 1
         before = self._clock.now()
-        self._exchange(lambda link: link.push(micro.update_rows, changed))
+        with self.communication.waiting:
+            self._exchange(lambda link: link.push(micro.update_rows, changed))
         self._waited += self._clock.now() - before
+        size = sum(block.layout.bytes for shard in self._shards for block in shard.blocks)
+        self.communication.bytes += size * (2 if micro.update_rows else 1)  # A push without rows has no gradients.
         for shard in self._shards:
             for block in shard.blocks:
                 block.zero()
+        self.communication.end()
 
     def synchronize(self, optimizer: Optimizer | None) -> None:
         """See `Distribution.synchronize`; buffers, such as those of batch normalisation, are those of rank 0 too."""
+        self.communication.pause()
         if optimizer is None:
             self._peers.meet("the end of a pass")
         else:
@@ -344,6 +357,7 @@ class ServerDistribution:
         details = accounts[elements.index(max(elements))]
         details |= {name: sum(account[name] for account in accounts) for name in ("bytes_pushed", "bytes_pulled")}
         details |= {"mode": self._settings.mode, "servers": elements, "clock": self._clock.name}
+        details |= {"server_placement": self._settings.placement}
         if self._settings.delayed:
             details["delay"] = f"simulated: mean ms a worker {[*self._settings.delay_ms]}"
         if self._settings.link_bytes_per_second is not None:

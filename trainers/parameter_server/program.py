@@ -7,9 +7,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import ray
+
 from trainers.channels import PlacedChannel
 from trainers.gangs import WORKERS, Assignment, Report, Segment, WorkerContext, never
 from trainers.parameter_server.distribution import ServerDistribution
+from trainers.parameter_server.ring import Ring, RingDistribution
 from trainers.parameter_server.server import Servers
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.simulation import simulate
@@ -37,21 +40,31 @@ class Serving:
 
     Args:
         patience_s: how long workers wait for each other, in seconds.
+        resources: what each server asks Ray for.
+        early: whether a server for all is started with the gang.
     """
 
-    def __init__(self, patience_s: float) -> None:
+    def __init__(self, patience_s: float, resources: Mapping[str, float] | None = None, *, early: bool = True) -> None:
         self._patience_s = patience_s
+        self._resources = resources
+        self._early = early
         self._servers: Servers | None = None
+        self._nodes: list[str] | None = None
+        self._context: WorkerContext | None = None
+        self._ring: Ring | None = None
 
     def open(self, context: WorkerContext) -> None:
         """The first server is started with the gang: nearly every trial needs it, and its start takes seconds."""
-        self._servers = Servers(context.rank)
-        self._servers.start(1)
+        self._context = context
+        self._servers = Servers(context.rank, self._resources)
+        if self._early:
+            self._servers.start(1)
 
     def join(self, peers: Peers, device: torch.device) -> None:
         """See `Distributing.join`."""
         assert self._servers is not None, "a gang opens before it joins"
-        self._servers.links(1, _first(peers))
+        if self._early:
+            self._servers.links(1, _first(peers))
 
     def parts(self, assignment: Assignment, peers: Peers) -> Parts:
         """See `Distributing.parts`."""
@@ -62,9 +75,21 @@ class Serving:
         peers = parts.gang
         assert self._servers is not None, "a gang opens its program before it serves"
         settings = Settings.of(assignment.hyperparameters, peers.world_size)
+        if settings.mode == "ring":
+            ring = self._joined(peers)
+            return RingDistribution(
+                peers=peers,
+                neighbours=ring.neighbours,
+                publish=ring.publish,
+                settings=settings,
+                seed=assignment.seed,
+                start=updates,
+                patience=self._patience_s,
+            )
+        nodes = self._beside(peers) if settings.placement == "each" else None
         return ServerDistribution(
             peers=peers,
-            links=self._servers.links(settings.num_servers, _first(peers)),
+            links=self._servers.links(settings.num_servers, _first(peers), nodes),
             settings=settings,
             seed=assignment.seed,
             start=updates,
@@ -78,6 +103,22 @@ class Serving:
         """Ends the servers."""
         if self._servers is not None:
             self._servers.close()
+        if self._ring is not None:
+            self._ring.close()
+
+    def _joined(self, peers: Peers) -> Ring:
+        """This worker's place on the ring, which all take with the first trial that wants it."""
+        if self._ring is None:
+            assert self._context is not None
+            self._ring = Ring(peers.rank, self._context.node_ip)
+            self._ring.join(peers.gather(self._ring.address))
+        return self._ring
+
+    def _beside(self, peers: Peers) -> list[str]:
+        """The node of each worker, by rank."""
+        if self._nodes is None:
+            self._nodes = peers.gather(ray.get_runtime_context().get_node_id())
+        return self._nodes
 
 
 def _first(peers: Peers) -> Callable[[Any], Any]:
@@ -128,6 +169,7 @@ class SimulatedProgram:
                 halted if peers.rank == 0 else never,
                 report_timeout_s=self._settings.report_timeout_s,
                 place=place,
+                profiling=self._settings.profiling,
             )
 
         with threads(self._context), switches.kept():

@@ -9,10 +9,22 @@ from typing import Any, Self
 from trainers.checking import check_whole, did_you_mean, is_number
 from trainers.errors import ConfigurationError
 
-MODES = ("sync", "async", "bounded")
-"""How pushes become updates: all workers' together, each as it comes, or each as it comes with a limit on the lead."""
+MODES = ("sync", "async", "bounded", "ring")
+"""How workers make updates together: all pushes at once; each push as it comes; each as it comes, with a limit on the
+lead; or without servers, each its own, averaged with neighbours on a ring."""
 
-NAMES = ("mode", "num_servers", "staleness_bound", "backup_workers", "delay_ms", "link_bytes_per_second")
+PLACEMENTS = ("one", "each")
+"""Where servers are: one for all workers, on any node, or `num_servers` of them; or one beside each worker."""
+
+NAMES = (
+    "mode",
+    "server_placement",
+    "num_servers",
+    "staleness_bound",
+    "backup_workers",
+    "delay_ms",
+    "link_bytes_per_second",
+)
 """The hyperparameters that are read here."""
 
 
@@ -23,6 +35,7 @@ class Settings:
     Args:
         workers: how many there are.
         mode: one of `MODES`.
+        placement: one of `PLACEMENTS`; with "each" there are as many servers as workers.
         num_servers: the parameters are spread over so many.
         staleness_bound: "bounded": steps that a worker may be ahead of the slowest.
         backup_workers: "sync": a round ends without so many of the slowest, whose pushes are dropped.
@@ -32,6 +45,7 @@ class Settings:
 
     workers: int
     mode: str = "sync"
+    placement: str = "one"
     num_servers: int = 1
     staleness_bound: int = 3
     backup_workers: int = 0
@@ -42,14 +56,16 @@ class Settings:
     def of(cls, hyperparameters: Mapping[str, Any], workers: int) -> Self:
         """Reads them; what is missing or None has its default, other names are left alone.
 
-        A value that the mode does not use still has to be one, but need not suit the number of workers, since both may
-        be tuned together.
+        A value that the mode, or the servers' placement, does not use still has to be one, but need not suit the
+        number of workers, since both may be tuned together.
 
         Raises:
             ConfigurationError: a value is wrong.
         """
         values = {name: hyperparameters[name] for name in NAMES if hyperparameters.get(name) is not None}
-        mode = _mode(values.get("mode", "sync"))
+        mode = _word("mode", values.get("mode", "sync"), MODES)
+        placement = _word("server_placement", values.get("server_placement", "one"), PLACEMENTS)
+        servers = _whole("num_servers", values.get("num_servers", 1), least=1)
         backup = _whole("backup_workers", values.get("backup_workers", 0), least=0)
         if mode == "sync" and backup >= workers:
             raise ConfigurationError(
@@ -59,7 +75,8 @@ class Settings:
         return cls(
             workers=workers,
             mode=mode,
-            num_servers=_whole("num_servers", values.get("num_servers", 1), least=1),
+            placement=placement,
+            num_servers=workers if placement == "each" else servers,
             staleness_bound=_whole("staleness_bound", values.get("staleness_bound", 3), least=0),
             backup_workers=backup,
             delay_ms=_delays(values.get("delay_ms", 0), workers),
@@ -68,7 +85,9 @@ class Settings:
 
     @property
     def workers_an_update(self) -> int:
-        """How many workers' gradients one update averages."""
+        """How many workers' gradients one update averages; on a ring, one of the mean of all models."""
+        if self.mode == "ring":
+            return self.workers
         return self.workers - self.backup_workers if self.mode == "sync" else 1
 
     @property
@@ -77,11 +96,29 @@ class Settings:
         return any(self.delay_ms)
 
 
-def _mode(value: Any) -> str:
-    if value in MODES:
+def _word(name: str, value: Any, words: tuple[str, ...]) -> str:
+    if isinstance(value, str) and value in words:
         return str(value)
-    known = f"{', '.join(MODES)}{did_you_mean(value, MODES)}"
-    raise ConfigurationError(f"hyperparameter 'mode' is {value!r}; give one of {known}")
+    raise ConfigurationError(
+        f"hyperparameter {name!r} is {value!r}; give one of {', '.join(words)}{did_you_mean(value, words)}"
+    )
+
+
+def server_resources(given: Any) -> dict[str, float]:
+    """What a trainer says that each server asks Ray for, such as {"CPU": 1}; None asks for nothing.
+
+    Raises:
+        ConfigurationError: it says no such thing.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(
+        isinstance(name, str) and name and is_number(amount) and amount >= 0 for name, amount in given.items()
+    ):
+        raise ConfigurationError(
+            f"server_resources is {given!r}; give amounts, 0 or more, by Ray's names, such as {{'CPU': 1}}"
+        )
+    return {name: float(amount) for name, amount in given.items() if amount}
 
 
 def _whole(name: str, value: Any, least: int) -> int:

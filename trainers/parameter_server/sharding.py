@@ -25,8 +25,9 @@ def spread(sizes: Sequence[int], servers: int) -> tuple[int, ...]:
     """
     if servers > len(sizes):
         raise ConfigurationError(
-            f"hyperparameter 'num_servers' is {servers}, and the optimizer has {len(sizes)} parameter tensors to "
-            f"train, which are not divided; give {len(sizes)} servers or fewer"
+            f"there are {servers} parameter servers (hyperparameter 'num_servers', or a worker for each with "
+            f"server_placement 'each'), and the optimizer has {len(sizes)} parameter tensors to train, which are not "
+            f"divided; give {len(sizes)} servers or fewer"
         )
     loads = [(0, 0, server) for server in range(servers)]
     home = [0] * len(sizes)

@@ -27,12 +27,22 @@ if TYPE_CHECKING:
         resolve as resolve,
         unloaded as unloaded,
     )
-    from trainers.pytorch.function_trainer import FunctionTrainer as FunctionTrainer
+    from trainers.pytorch.function_trainer import (
+        REPORT_SECONDS as REPORT_SECONDS,
+        FunctionTrainer as FunctionTrainer,
+        but as but,
+    )
     from trainers.pytorch.gradients import ProcessGroup as ProcessGroup, share as share
     from trainers.pytorch.layouts import (
         LaidOut as LaidOut,
         Layout as Layout,
         Parts as Parts,
+    )
+    from trainers.pytorch.measures import (
+        STEPS as STEPS,
+        Communication as Communication,
+        HostClock as HostClock,
+        Profiled as Profiled,
     )
     from trainers.pytorch.plan import ModelPlan as ModelPlan
     from trainers.pytorch.program import (

@@ -13,6 +13,7 @@ from trainers.errors import ConfigurationError
 from trainers.gangs import Program, check_alone
 from trainers.pytorch.function_trainer import REPORT_SECONDS, FunctionTrainer, but
 from trainers.pytorch.layouts import LAYOUT, MICRO_BATCHES, SCHEDULE, Layout
+from trainers.pytorch.measures import STEPS, Profiled
 
 if TYPE_CHECKING:
     from trainers.pytorch.function import TrainFunction
@@ -38,6 +39,8 @@ class TorchTrainer(FunctionTrainer):
         layout: how workers share a model, a `Layout` or words such as "shard=2 tensor=2"; None: each has the whole
             model. The hyperparameters `layout`, `micro_batches` and `schedule` go before it.
         report_timeout_s: seconds that the function may take to a report, and workers wait for each other.
+        profile: trials to profile, and between which steps; see `FunctionTrainer`.
+        profile_steps: likewise.
 
     Raises:
         ConfigurationError: a value is wrong.
@@ -54,6 +57,8 @@ class TorchTrainer(FunctionTrainer):
         compile: bool = False,
         layout: Layout | str | None = None,
         report_timeout_s: float = REPORT_SECONDS,
+        profile: Profiled = False,
+        profile_steps: Sequence[int] = STEPS,
     ) -> None:
         if precision not in PRECISIONS:
             raise ConfigurationError(f"precision is {precision!r}; give one of {', '.join(PRECISIONS)}")
@@ -68,6 +73,8 @@ class TorchTrainer(FunctionTrainer):
             hyperparameters=hyperparameters,
             metrics=metrics,
             report_timeout_s=report_timeout_s,
+            profile=profile,
+            profile_steps=profile_steps,
         )
 
     @property
@@ -140,5 +147,6 @@ class TorchTrainer(FunctionTrainer):
             compile=self.compile,
             report_timeout_s=self.report_timeout_s,
             elastic=self.least_workers < self.workers,
+            profiling=self.profiling,
         )
         return FunctionProgram(channels, settings, LaidOut(self.layout, self.report_timeout_s))

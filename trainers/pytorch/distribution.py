@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from torch.optim import Optimizer
 
+    from trainers.pytorch.measures import Communication
     from trainers.pytorch.plan import ModelPlan
 
 
@@ -60,6 +61,10 @@ class Peers(Protocol):
 
 class Distribution(Protocol):
     """How the gradients of a gang's workers become updates of the parameters, on one worker, for one assignment."""
+
+    @property
+    def communication(self) -> Communication:
+        """What its steps hand to others and wait for, as far as they have come."""
 
     @property
     def workers_an_update(self) -> int:

@@ -12,6 +12,7 @@ from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, check_gpu_parts, check_workers
 from trainers.process import name_of
 from trainers.pytorch.function import ARGUMENT, resolve, unloaded
+from trainers.pytorch.measures import STEPS, Profiled, Profiling
 from trainers.trainer import Trainer
 from trainers.tunable import Tunable
 
@@ -32,6 +33,10 @@ class FunctionTrainer(Trainer):
         metrics: what the function reports, such as ("validation:accuracy",), to be checked before a job starts; None
             where that is not known.
         report_timeout_s: seconds that the function may take to a report, and workers wait for each other.
+        profile: trials to profile on rank 0 (`torch.profiler`): True for all, or some by number or name. The trace is
+            written beside the trial's checkpoints, the seconds of operators are in its details.
+        profile_steps: the profile begins after the first of these steps (`context.step`) and ends with the second,
+            counted from where the trial begins.
 
     Raises:
         ConfigurationError: a value is wrong.
@@ -51,12 +56,19 @@ class FunctionTrainer(Trainer):
         hyperparameters: Mapping[str, Any] | None = None,
         metrics: Sequence[str] | None = None,
         report_timeout_s: float = REPORT_SECONDS,
+        profile: Profiled = False,
+        profile_steps: Sequence[int] = STEPS,
     ) -> None:
         self.train_loop_per_worker = resolve(train_loop_per_worker)
         self._metrics = _checked_metrics(metrics)
         if not is_number(report_timeout_s) or report_timeout_s <= 0:
             raise ConfigurationError(f"report_timeout_s is {report_timeout_s!r}; give a number of seconds above 0")
         self.report_timeout_s = float(report_timeout_s)
+        self.profiling = Profiling.of(profile, profile_steps)
+        self._profile = profile
+        if not isinstance(profile, bool):
+            self._profile = [profile] if isinstance(profile, int | str) else [*profile]
+        self._profile_steps = list(profile_steps)
         super().__init__(scaling=scaling, hyperparameters=hyperparameters)
         self.check_gpu()
 
@@ -77,8 +89,13 @@ class FunctionTrainer(Trainer):
     @property
     def arguments(self) -> dict[str, Any]:
         """See `Trainer.arguments`."""
-        values = {"metrics": self._metrics, "report_timeout_s": self.report_timeout_s}
-        usual = {"metrics": None, "report_timeout_s": REPORT_SECONDS}
+        values = {
+            "metrics": self._metrics,
+            "report_timeout_s": self.report_timeout_s,
+            "profile": self._profile,
+            "profile_steps": self._profile_steps,
+        }
+        usual = {"metrics": None, "report_timeout_s": REPORT_SECONDS, "profile": False, "profile_steps": [*STEPS]}
         return {ARGUMENT: self.train_loop_per_worker, **but(values, usual)}
 
     @property

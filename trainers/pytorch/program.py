@@ -21,6 +21,7 @@ from trainers.pytorch.distribution import Distribution, Peers
 from trainers.pytorch.function import TrainFunction
 from trainers.pytorch.gradients import Alone, ProcessGroup
 from trainers.pytorch.layouts import Parts
+from trainers.pytorch.measures import Profiling
 from trainers.pytorch.segment import train_segment
 from trainers.pytorch.state import Models, switches
 
@@ -36,6 +37,7 @@ class FunctionSettings:
         compile: whether models are compiled.
         report_timeout_s: how long the function may train without a report, and workers wait for each other.
         elastic: a trial may go on with another number of workers.
+        profiling: which trials are profiled.
     """
 
     function: TrainFunction
@@ -44,6 +46,7 @@ class FunctionSettings:
     compile: bool = False
     report_timeout_s: float
     elastic: bool = False
+    profiling: Profiling | None = None
 
 
 class Distributing(Protocol):
@@ -161,6 +164,7 @@ class FunctionProgram:
             halted,
             report_timeout_s=self._settings.report_timeout_s,
             place=context.storage,
+            profiling=self._settings.profiling,
         )
 
     def _with_rows(self, worker: Worker, parts: Parts) -> Worker:

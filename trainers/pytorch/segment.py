@@ -21,6 +21,7 @@ from trainers.pytorch.distribution import Distribution
 from trainers.pytorch.function import TrainFunction
 from trainers.pytorch.gradients import own_steps
 from trainers.pytorch.layouts import Parts
+from trainers.pytorch.measures import Profiling, profiled
 from trainers.pytorch.state import TorchCheckpoint, random_state
 
 _LONGER = 1.25
@@ -38,6 +39,7 @@ def train_segment(
     *,
     report_timeout_s: float,
     place: PatientStorage,
+    profiling: Profiling | None = None,
 ) -> Segment:
     """Runs a training function from the assignment's checkpoint to its rung.
 
@@ -50,7 +52,8 @@ def train_segment(
         on_report: is told of each report.
         halted: see `trainers.gangs.Program.train`.
         report_timeout_s: how long the function may train without one.
-        place: where checkpoints are read and written.
+        place: where checkpoints are read and written, and the traces of profiles.
+        profiling: which trials are profiled.
 
     Raises:
         TrialError: what is wrong with the function or the checkpoint.
@@ -81,16 +84,22 @@ def train_segment(
     with random_state.kept(worker.device):
         random_state.seed_all(assignment.seed)
         with (
+            profiled(
+                profiling, assignment, parts.gang.rank, distribution.communication, worker.device, place.write
+            ) as profile,
             deadline.watched(f"a report of {assignment.trial_id} after {assignment.start} epochs or more"),
             _explained(assignment),
             own_steps.refused(distribution, parts.gang, lambda: context.updating),
         ):
+            details: dict[str, Any] = {}
             try:
                 function(context)
                 context.finish()
+                deadline.beat()
+                details |= distribution.communication.details(parts.gang)
             finally:
-                details = distribution.close()
-    return book.segment(context.first_step_at or steady.now(), details)
+                details |= distribution.close()
+    return book.segment(context.first_step_at or steady.now(), details | profile)
 
 
 class _Book:

@@ -8,6 +8,7 @@ from hpo.record import repeats_of
 from hpo.report.data import JobData
 from hpo.report.figures import job_figures
 from hpo.report.page.blocks import Code, Column, Measured, Table, Text
+from hpo.report.page.communication import communication_tables
 from hpo.report.page.conclusion import places, subtitle, verdict
 from hpo.report.page.origin import origin
 from hpo.report.page.page import Block, Page, Section
@@ -22,6 +23,7 @@ FIGURES = {
     "Cost": ("cost", "progress"),
     "Hyperparameters": ("importance", "parallel-coordinates"),
     "Model": ("suggestions", "slices", "contours", "predictions"),
+    "Communication": ("communication",),
     "Staleness": ("staleness",),
 }
 """In which section a picture stands, by its name."""
@@ -53,9 +55,11 @@ def _pictures(data: JobData, figures: Sequence[Figure]) -> Iterator[Section]:
     by_name = {figure.name: figure for figure in figures}
     known = {name for names in FIGURES.values() for name in names}
     own = {figure.title: (figure.name,) for figure in figures if figure.name not in known}
+    tables = {"Cost": spending, "Communication": communication_tables}
     for title, names in {**FIGURES, **own}.items():
         blocks: list[Block] = [by_name[name] for name in names if name in by_name]
-        yield Section(title, blocks + (spending(data) if title == "Cost" else []), note=NOTES.get(title, ""))
+        blocks += tables[title](data) if title in tables else []
+        yield Section(title, blocks, note=NOTES.get(title, ""))
 
 
 def _autotune(data: JobData) -> Section:

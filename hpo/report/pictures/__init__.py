@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from hpo.report.pictures.parallel import parallel_coordinates as parallel_coordinates
     from hpo.report.pictures.progress import best_by_cost as best_by_cost, best_compared as best_compared
     from hpo.report.pictures.scales import fixed as fixed
-    from hpo.report.pictures.staleness import staleness_histograms as staleness_histograms
+    from hpo.report.pictures.workers import (
+        communication as communication,
+        staleness_histograms as staleness_histograms,
+    )
 
 load_when_used(__name__)

@@ -26,7 +26,7 @@ RUNS = st.builds(
         },
     ),
     st.integers(2, 64),
-    st.sampled_from(["async", "bounded", "sync"]),
+    st.sampled_from(["async", "bounded", "ring", "sync"]),
     st.floats(1e-6, 10),
     st.floats(0, 0.999),
     st.integers(1, 4096),
@@ -52,6 +52,7 @@ def test_each_cause_of_asynchronous_workers_is_one_change() -> None:
     assert not by_cause[Cause.METRIC].hyperparameters
     assert by_cause[Cause.CONGESTION].hyperparameters == {"link_bytes_per_second": None}
     assert by_cause[Cause.CONGESTION].said == "a link without a limit instead of 1,000,000 bytes a second"
+    assert by_cause[Cause.SHARED].hyperparameters == {"mode": "ring"}
     assert by_cause[Cause.NOISE].noise == 4
     assert by_cause[Cause.NOISE].said == "gradients as noisy as of 25 rows instead of 100"
 
@@ -62,8 +63,17 @@ def test_workers_that_wait_for_each_other_are_not_stale() -> None:
         Cause.BATCH, Cause.RATE, Cause.SHARDS, Cause.METRIC, Cause.CONGESTION, Cause.NOISE
     ]  # fmt: skip
     assert made[1].hyperparameters == {"learning_rate_rule": "linear"}
-    assert set(ruled_out) == {Cause.STALENESS, Cause.MOMENTUM}
+    assert set(ruled_out) == {Cause.STALENESS, Cause.MOMENTUM, Cause.SHARED}
     assert "linear already" in changes(run("sync", learning_rate_rule="linear"))[1][Cause.RATE]
+
+
+def test_on_a_ring_each_has_its_own_model_and_one_for_all_is_the_change() -> None:
+    made, ruled_out = changes(run("ring"))
+    by_cause = {change.causes[0]: change for change in made}
+    assert by_cause[Cause.STALENESS].hyperparameters == {"mode": "sync"}
+    assert by_cause[Cause.RATE].hyperparameters == {"learning_rate_rule": "linear"}
+    assert "each worker has a model of its own" in ruled_out[Cause.SHARED]
+    assert ranges(run("ring"), set(Cause))["mode"].values == ["ring", "sync"]
 
 
 def test_a_batch_that_is_the_same_rules_out_what_comes_of_it() -> None:
@@ -84,7 +94,9 @@ def test_of_boosting_only_shards_can_be_at_fault() -> None:
 def test_what_a_function_calls_otherwise_is_left_alone_and_said() -> None:
     named = Run(workers=4, mode="async", hyperparameters={"step_size": 0.1, "per_worker_batch_size": 1})
     made, ruled_out = changes(named)
-    assert [change.causes[0] for change in made] == [Cause.STALENESS, Cause.SHARDS, Cause.METRIC, Cause.NOISE]
+    assert [change.causes[0] for change in made] == [
+        Cause.STALENESS, Cause.SHARDS, Cause.METRIC, Cause.NOISE, Cause.SHARED
+    ]  # fmt: skip
     assert "lr or learning_rate" in ruled_out[Cause.RATE]
     assert "momentum" in ruled_out[Cause.MOMENTUM]
     assert "cannot be divided" in ruled_out[Cause.BATCH]
@@ -163,7 +175,7 @@ def test_momentum_is_proposed_up_to_what_asynchrony_leaves_of_it() -> None:
     assert "momentum" not in ranges(run("sync"), {Cause.RATE})
 
 
-@pytest.mark.parametrize("mode", ["async", "sync", BOOSTING])
+@pytest.mark.parametrize("mode", ["async", "ring", "sync", BOOSTING])
 @pytest.mark.parametrize("cause", Cause)
 def test_every_mechanism_has_a_source_and_a_word(cause: Cause, mode: str) -> None:
     told = mechanism(cause, run(mode), 2.5)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hpo.report.pictures.staleness import mean, staleness, staleness_histograms
+from hpo.report.pictures.workers import mean, staleness, staleness_histograms
 from tests.support.records import made_up
 
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 import ray
+from ray.train import ScalingConfig
 
 from tests.support.networks import data, train_adam
 from tests.support.server_workers import NoPeers, Training, alone
 from trainers import Channel
-from trainers.errors import GangError
+from trainers.errors import GangError, ResourcesError
+from trainers.gangs.capacity import check_beside
 from trainers.gangs.program import WorkerContext
 from trainers.parameter_server.distribution import ServerDistribution
 from trainers.parameter_server.server.actor import Servers
@@ -52,6 +54,49 @@ def test_servers_stay_up_between_trainings_more_are_started_when_asked_for_and_o
             Training(each=each)(peers, distribution(2))
     finally:
         servers.close()
+
+
+@pytest.mark.ray
+def test_servers_beside_workers_are_on_their_nodes_with_resources_of_their_own(
+    ray_cluster: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = ray.get_runtime_context().get_node_id()
+    before = ray.available_resources()["CPU"]
+    servers = Servers(0, {"CPU": 1})
+    try:
+        anywhere = servers.links(1, lambda value: value)
+        beside = servers.links(2, lambda value: value, [node, node])
+        assert [link.name for link in (*anywhere, *beside)] == [
+            "parameter server 0",
+            "parameter server 0 beside rank 0",
+            "parameter server 1 beside rank 1",
+        ]
+        assert len({*servers.pids, os.getpid()}) == 4
+        assert servers.links(2, lambda value: value, [node, node]) == beside
+        assert before - ray.available_resources()["CPU"] == 3
+        peers: Any = NoPeers()
+        settings = Settings.of({"mode": "async", "server_placement": "each"}, 1)
+        over = ServerDistribution(peers=peers, links=beside, settings=settings, seed=0)
+        assert (Training()(peers, over).weights == alone(Training()).weights).all()
+    finally:
+        servers.close()
+    monkeypatch.setattr("trainers.parameter_server.server.actor.START_SECONDS", 0.5)
+    greedy = Servers(0, {"CPU": 10_000})
+    try:
+        with pytest.raises(GangError, match=r"server 0 did not start within 0.5 s; each asks for {'CPU': 10000}"):
+            greedy.links(1, lambda value: value)
+    finally:
+        greedy.close()
+
+
+@pytest.mark.ray
+def test_a_cluster_that_does_not_hold_the_servers_is_refused(ray_cluster: None) -> None:
+    cpus = int(ray.cluster_resources()["CPU"])
+    check_beside(ScalingConfig(num_workers=1), 1, {"CPU": 1}, cpus - 1)
+    with pytest.raises(ResourcesError, match=rf"1 workers of 1 CPU each and {cpus} parameter servers of 1 CPU each"):
+        check_beside(ScalingConfig(num_workers=1), 1, {"CPU": 1}, cpus)
+    with pytest.raises(ResourcesError, match=r"1 parameter servers of 1 GPU each, .* holds .*0 GPU"):
+        check_beside(ScalingConfig(num_workers=1), 1, {"GPU": 1}, 1)
 
 
 def test_a_gang_begins_to_start_its_servers_before_it_reads_its_rows_and_joins_them_after() -> None:

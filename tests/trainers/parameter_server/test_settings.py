@@ -25,6 +25,12 @@ def test_how_many_workers_an_update_averages() -> None:
     assert Settings.of({"mode": "bounded"}, 4).workers_an_update == 1
 
 
+def test_a_server_beside_each_worker_makes_as_many_as_there_are() -> None:
+    assert Settings.of({"server_placement": "each"}, 3).num_servers == 3
+    assert Settings.of({"server_placement": "each", "num_servers": 2}, 3).num_servers == 3
+    assert Settings.of({"server_placement": "one", "num_servers": 2}, 3).num_servers == 2
+
+
 def test_delays_are_one_for_all_or_one_for_each() -> None:
     assert Settings.of({"delay_ms": 2}, 2).delay_ms == (2.0, 2.0)
     assert Settings.of({"delay_ms": [0, 7.5]}, 2).delay_ms == (0.0, 7.5)
@@ -45,6 +51,9 @@ def test_what_another_mode_uses_need_not_suit_the_number_of_workers() -> None:
     [
         ({"mode": "asynch"}, "'mode' is 'asynch'; give one of sync, async, bounded; did you mean 'async'"),
         ({"mode": ["sync"]}, "'mode' is"),
+        ({"server_placement": "every"}, "'server_placement' is 'every'; give one of one, each"),
+        ({"server_placement": 1}, "'server_placement' is 1; give one of one, each"),
+        ({"server_placement": "each", "num_servers": 0}, "'num_servers' is 0"),
         ({"num_servers": 0}, "'num_servers' is 0; give a whole number, 1 or more"),
         ({"num_servers": True}, "'num_servers' is True"),
         ({"num_servers": 2.0}, "'num_servers' is 2.0"),

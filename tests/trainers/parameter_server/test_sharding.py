@@ -19,7 +19,9 @@ def loads(sizes: list[int], homes: tuple[int, ...], servers: int) -> list[int]:
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=40), st.integers(1, 8))
 def test_each_has_a_home_and_no_server_is_without_or_overloaded(sizes: list[int], servers: int) -> None:
     if servers > len(sizes):
-        with pytest.raises(ConfigurationError, match=f"'num_servers' is {servers}, .* has {len(sizes)} parameter"):
+        with pytest.raises(
+            ConfigurationError, match=f"there are {servers} parameter servers .* has {len(sizes)} parameter"
+        ):
             spread(sizes, servers)
         return
     homes = spread(sizes, servers)

@@ -25,9 +25,10 @@ from tests.support.networks import (
 )
 from trainers import ConfigurationError, ParameterServerTrainer, TorchTrainer
 from trainers.errors import DivergedError
+from trainers.registry import trainer_from_json
 
 
-@pytest.mark.parametrize("mode", ["async", "sync", "bounded"])
+@pytest.mark.parametrize("mode", ["async", "sync", "bounded", "ring"])
 @pytest.mark.parametrize("function", [train_exactly, train_adam])
 def test_one_worker_is_the_plain_optimizer_to_the_last_bit(tmp_path, mode, function):
     [one] = servers(function, assignment(tmp_path, name="servers", per_worker_batch_size=10, mode=mode))
@@ -50,11 +51,56 @@ def test_synchronous_workers_are_one_worker_with_the_whole_batch(tmp_path, rows,
     close(state(three)["model"], state(one)["model"])
 
 
+def test_a_server_beside_each_worker_deals_the_parameters_out(tmp_path):
+    words = {"num_workers": 3, "per_worker_batch_size": 4}
+    one, each = servers(
+        train_exactly,
+        assignment(tmp_path, name="one", **words),
+        assignment(tmp_path, name="each", server_placement="each", **words),
+    )
+    close(state(one)["model"], state(each)["model"], 0.0)
+    (alone, dealt) = (of.details["parameter_server"] for of in (one, each))
+    assert (alone["server_placement"], dealt["server_placement"]) == ("one", "each")
+    assert (len(alone["servers"]), len(dealt["servers"])) == (1, 3)
+    assert alone["servers"][0] == sum(dealt["servers"])
+
+
+def test_more_workers_than_tensors_are_told_so(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"5 parameter servers .*server_placement 'each'.* has 4 parameter"):
+        servers(train_exactly, assignment(tmp_path, num_workers=5, per_worker_batch_size=4, server_placement="each"))
+
+
+def test_servers_own_cpus_are_part_of_a_private_cluster():
+    def cpus(**options):
+        scaling, words = ScalingConfig(num_workers=4), options.pop("words", {})
+        return ParameterServerTrainer(train_exactly, scaling=scaling, hyperparameters=words, **options).logical_cpus(2)
+
+    assert cpus() == 8
+    assert cpus(server_resources={"CPU": 1}) == 10
+    assert cpus(server_resources={"CPU": 1}, words={"server_placement": "each"}) == 16
+    assert cpus(server_resources={"CPU": 0.5}, words={"num_servers": 3}) == 11
+
+
+def test_servers_resources_are_recorded():
+    trainer = ParameterServerTrainer(train_exactly, scaling=HERE, server_resources={"CPU": 2, "disk": 0})
+    again = trainer_from_json(trainer.to_json(), allow_code=True)
+    assert again.server_resources == trainer.server_resources == {"CPU": 2.0}
+    assert "server_resources" not in ParameterServerTrainer(train_exactly, scaling=HERE).to_json()["options"]
+
+
+@pytest.mark.parametrize("given", [1, ["CPU"], {"CPU": -1}, {"CPU": "1"}, {"CPU": True}, {1: 1}, {"": 1}])
+def test_resources_that_are_none_are_refused(given):
+    with pytest.raises(ConfigurationError, match=r"server_resources is .*; give amounts, 0 or more"):
+        ParameterServerTrainer(train_exactly, scaling=HERE, server_resources=given)
+
+
 WAYS = [
     {"mode": "async", "delay_ms": 2.0},
     {"mode": "bounded", "staleness_bound": 1, "delay_ms": [0, 0, 0, 8.0], "num_servers": 2},
     {"mode": "sync", "backup_workers": 1, "delay_ms": 1.0},
     {"mode": "sync"},
+    {"mode": "async", "server_placement": "each", "delay_ms": 1.0},
+    {"mode": "ring", "delay_ms": [0, 0, 0, 8.0], "link_bytes_per_second": 1e5},
     {"mode": "async", "link_bytes_per_second": 1e5, "num_servers": 2},
 ]
 

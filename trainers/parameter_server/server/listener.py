@@ -8,6 +8,8 @@ import os
 import pickle
 import socket
 import threading
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from trainers.errors import GangError, TrialError, WarmbandError
 from trainers.parameter_server.flat import raw
@@ -18,17 +20,33 @@ from trainers.parameter_server.wire import Address, Answer, Ask, Stream, failure
 logger = logging.getLogger(__name__)
 
 
+class Serving(Protocol):
+    """What serves one worker over its connection."""
+
+    def serve(self) -> None:
+        """Answers until the worker is gone.
+
+        Raises:
+            OSError: it is.
+        """
+
+
 class Listener:
     """Serves whoever knows the token, until it is closed.
 
     Args:
-        server: what is served.
+        server: what is served; it has a `name`.
         host: the address to listen on.
         token: what callers have to show first; nothing of theirs is interpreted before.
+        caller: makes what serves a worker, given the server, the connection and the worker's rank; None: that of a
+            `Server`.
     """
 
-    def __init__(self, server: Server, host: str, token: bytes) -> None:
+    def __init__(
+        self, server: Any, host: str, token: bytes, caller: Callable[[Any, Stream, int], Serving] | None = None
+    ) -> None:
         self._server = server
+        self._caller: Callable[[Any, Stream, int], Serving] = caller or _Caller
         self._token = token
         self._socket = socket.create_server((host, 0), backlog=128)
         self._streams: set[Stream] = set()
@@ -68,7 +86,7 @@ class Listener:
             stream = Stream(connection)
             self._streams.add(stream)
             try:
-                _Caller(self._server, stream, rank).serve()
+                self._caller(self._server, stream, rank).serve()
             finally:
                 self._streams.discard(stream)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor
 from trainers.errors import TrialError, WarmbandError
 from trainers.parameter_server.distribution import ServerDistribution
 from trainers.parameter_server.opening import Opening, Options
+from trainers.parameter_server.ring import Replica, RingDistribution, beside
 from trainers.parameter_server.server import Line, Server, Session
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.simulation.virtual_time import Baton
@@ -48,20 +50,35 @@ def simulate(
     """
     baton = Baton(settings.workers, seed)
     servers = [Server(f"parameter server {index}", baton) for index in range(settings.num_servers)]
+    ring: dict[int, Replica | str] = {}
     circle = _Circle(baton, settings.workers)
     results: dict[int, T] = {}
 
     def work(rank: int) -> None:
         peers = _SimulatedPeers(circle, rank, settings.workers)
-        distribution = ServerDistribution(
-            peers=peers,
-            links=[DirectLink(server, rank, baton) for server in servers],
-            settings=settings,
-            seed=seed,
-            start=starts[rank] if starts else 0,
-            clock=_VirtualClock(baton, rank),
-            patience=0.0,
-        )
+        start, clock = starts[rank] if starts else 0, _VirtualClock(baton, rank)
+        distribution: Distribution
+        if settings.mode == "ring":
+            distribution = RingDistribution(
+                peers=peers,
+                neighbours=[DirectNeighbour(ring, other, rank, baton) for other in beside(rank, settings.workers)],
+                publish=partial(ring.__setitem__, rank),
+                settings=settings,
+                seed=seed,
+                start=start,
+                clock=clock,
+                patience=0.0,
+            )
+        else:
+            distribution = ServerDistribution(
+                peers=peers,
+                links=[DirectLink(server, rank, baton) for server in servers],
+                settings=settings,
+                seed=seed,
+                start=start,
+                clock=clock,
+                patience=0.0,
+            )
         results[rank] = worker(peers, distribution)
 
     baton.run(work)
@@ -85,6 +102,10 @@ class _VirtualClock:
         """See `Clock.step`."""
         jitter = random.Random(f"{self._baton.seed}/{self._rank}/{number}/step").uniform(-JITTER, JITTER)
         self._baton.step(self._rank, STEP_SECONDS * (1 + jitter) + delay)
+
+    def level(self) -> None:
+        """See `Clock.level`."""
+        self._baton.level()
 
 
 class DirectLink:
@@ -153,15 +174,44 @@ class DirectLink:
             self._server.gone(self._session, self._rank, failure)
 
     def _carry(self, line: Line, size: int) -> None:
-        """Lets the time pass that so many bytes take; others may be due meanwhile."""
-        now = self._baton.times[self._rank]
-        seconds = line.carry(size, now) - now
-        if seconds:
-            self._baton.step(self._rank, seconds)
+        carry(self._baton, self._rank, line, size)
 
     def _joined(self) -> Session:
         assert self._session is not None
         return self._session
+
+
+class DirectNeighbour:
+    """A worker's way to a neighbour in the same process; see `trainers.parameter_server.ring.Neighbour`."""
+
+    def __init__(self, ring: Mapping[int, Replica | str], other: int, rank: int, baton: Baton) -> None:
+        self._ring = ring
+        self._other = other
+        self._rank = rank
+        self._baton = baton
+        self._mine: Sequence[Tensor] = ()
+        self._theirs: Sequence[Tensor] = ()
+
+    def enter(self, patience: float, mine: Sequence[Tensor], theirs: Sequence[Tensor]) -> None:
+        """See `Neighbour.enter`."""
+        self._mine, self._theirs = mine, theirs
+
+    def average(self) -> None:
+        """See `Neighbour.average`."""
+        replica = self._ring[self._other]
+        if isinstance(replica, str):
+            raise TrialError(replica)
+        carry(self._baton, self._rank, replica.up, replica.bytes)
+        replica.visit(self._mine, self._theirs)
+        carry(self._baton, self._rank, replica.down, replica.bytes)
+
+
+def carry(baton: Baton, rank: int, line: Line, size: int) -> None:
+    """Lets the time of a worker pass that so many bytes take over a line; others may be due meanwhile."""
+    now = baton.times[rank]
+    seconds = line.carry(size, now) - now
+    if seconds:
+        baton.step(rank, seconds)
 
 
 class _Circle:

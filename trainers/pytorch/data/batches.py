@@ -10,7 +10,9 @@ from trainers.checking import check_whole
 from trainers.errors import ConfigurationError
 from trainers.pytorch.distribution import MicroBatch
 
-GLOBAL, PER_WORKER, ACCUMULATION = "global_batch_size", "per_worker_batch_size", "gradient_accumulation_steps"
+GLOBAL: str = "global_batch_size"
+PER_WORKER: str = "per_worker_batch_size"
+ACCUMULATION: str = "gradient_accumulation_steps"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

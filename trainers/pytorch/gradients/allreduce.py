@@ -14,6 +14,7 @@ from torch.optim import Optimizer
 from trainers.errors import DivergedError, TrialError
 from trainers.pytorch.distribution import MicroBatch, Peers, trained, weighed
 from trainers.pytorch.gradients.peers import share
+from trainers.pytorch.measures import Communication
 
 if TYPE_CHECKING:
     from trainers.pytorch.plan import ModelPlan
@@ -40,6 +41,7 @@ class AllReduce:
     """
 
     def __init__(self, peers: Peers) -> None:
+        self.communication = Communication()
         self._peers = peers
         self._models: list[nn.Module] = []
         self._shared: set[nn.Parameter] = set()
@@ -72,6 +74,7 @@ class AllReduce:
 
     def backward(self, loss: Tensor, optimizer: Optimizer, micro: MicroBatch, inputs: Sequence[Tensor] | None) -> None:
         """See `Distribution.backward`; a row weighs its share of the update's."""
+        self.communication.begin(loss.device)
         if self._peers.world_size > 1:
             self._now, self._completes = self._sum_of(optimizer), micro.last
         weighed(loss, micro.rows / micro.total_rows if micro.total_rows else 0.0, inputs)
@@ -82,6 +85,7 @@ class AllReduce:
         if self._peers.world_size == 1:
             self._step(optimizer, [p.grad for group in optimizer.param_groups for p in group["params"]], max_norm)
             optimizer.zero_grad()
+            self.communication.end()
             return
         sums = self._sums[optimizer]
         if sums.others:
@@ -93,9 +97,11 @@ class AllReduce:
         sums.finish()
         self._step(optimizer, [bucket.gradients for bucket in sums.buckets], max_norm)
         sums.clear()
+        self.communication.end()
 
     def synchronize(self, optimizer: Optimizer | None) -> None:
         """See `Distribution.synchronize`: parameters are alike already, buffers (running means) become rank 0's."""
+        self.communication.pause()
         self._peers.meet("synchronize")
         for model in self._models:
             if self._peers.world_size > 1:
@@ -140,7 +146,7 @@ class AllReduce:
                     self._hooked[parameter] = hook(self._arrived)
                     if parameter.grad is not None:
                         self._strays.add(parameter)
-            known = self._sums[optimizer] = _Sum(parameters)
+            known = self._sums[optimizer] = _Sum(parameters, self.communication)
             known.others = [parameter for parameter in parameters if parameter not in self._shared]
         if self._strays:
             self._check_strays(parameters)
@@ -170,9 +176,11 @@ class _Sum:
 
     Args:
         parameters: in the optimizer's order; gradients that they have already are kept.
+        communication: what is handed over and waited for.
     """
 
-    def __init__(self, parameters: list[nn.Parameter]) -> None:
+    def __init__(self, parameters: list[nn.Parameter], communication: Communication) -> None:
+        self._communication = communication
         self.buckets = _bucketed(parameters)
         self.others: list[nn.Parameter] = []
         """Those of no prepared model, until all workers have rank 0's."""
@@ -200,8 +208,9 @@ class _Sum:
     def finish(self) -> None:
         """Sends what has not gone out yet, and waits for all."""
         self._launch(len(self.buckets))
-        for work in self._launched:
-            work.wait()
+        with self._communication.waiting:
+            for work in self._launched:
+                work.wait()
         self._launched.clear()
 
     def clear(self) -> None:
@@ -214,6 +223,7 @@ class _Sum:
             for parameter in bucket.parameters:
                 bucket.take(parameter)
             self._launched.append(dist.all_reduce(bucket.gradients, async_op=True))
+            self._communication.bytes += bucket.gradients.nbytes
 
 
 class _Bucket:

@@ -21,6 +21,7 @@ from trainers.pytorch.distribution import MicroBatch, trained, weighed
 from trainers.pytorch.gradients import LOOK_EVERY, share
 from trainers.pytorch.layouts.parts import Parts
 from trainers.pytorch.layouts.plan import blocks_of, styles_of
+from trainers.pytorch.measures import Communication, count_collectives
 from trainers.pytorch.plan import ModelPlan
 
 
@@ -60,6 +61,7 @@ class Sharded:
 
     def __init__(self, parts: Parts) -> None:
         assert parts.mesh is not None, "a layout of replicas has no shards"
+        self.communication = Communication()
         self._parts = parts
         self._mesh = parts.mesh
         self._models: list[nn.Module] = []
@@ -86,6 +88,7 @@ class Sharded:
         """
         share(self._parts.gang, [*model.parameters(), *model.buffers()])
         sharded(model, plan, self._mesh)
+        count_collectives(model, self.communication, self._mesh["replicate"].size())
         self._models.append(model)
         self._known.update(model.parameters())
         if self._parts.layout.shard > 1:
@@ -93,6 +96,7 @@ class Sharded:
 
     def backward(self, loss: Tensor, optimizer: Optimizer, micro: MicroBatch, inputs: Sequence[Tensor] | None) -> None:
         """See `Distribution.backward`; gradients are reduced with the last micro-batch alone."""
+        self.communication.begin(loss.device)
         if inputs is not None:
             raise TrialError(
                 f"layout '{self._parts.layout}': the function steps with several optimizers, and shards gather "
@@ -111,7 +115,8 @@ class Sharded:
         gradients = [parameter.grad for parameter in trained(optimizer) if parameter.grad is not None]
         updates = self._updates[optimizer]
         if max_norm is not None or updates % LOOK_EVERY == 0:
-            length = norm_of(gradients, self._mesh)
+            with self.communication.waiting:
+                length = norm_of(gradients, self._mesh)
             if not math.isfinite(length):
                 raise DivergedError(f"gradients are not finite after {updates} updates of this segment")
             # As `torch.nn.utils.clip_grad_norm_` has it.
@@ -121,9 +126,11 @@ class Sharded:
         self._updates[optimizer] = updates + 1
         optimizer.step()
         optimizer.zero_grad()
+        self.communication.end()
 
     def synchronize(self, optimizer: Optimizer | None) -> None:
         """See `Distribution.synchronize`: buffers (running means) become those of the first part."""
+        self.communication.pause()
         self._parts.gang.meet("synchronize")
         flawed = []
         for model in self._models:

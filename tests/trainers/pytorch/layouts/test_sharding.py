@@ -232,3 +232,9 @@ def test_gradients_that_are_not_finite_on_one_worker_end_the_trial_on_all(gang: 
     for answer in gang.run(program(makes_nan, "shard=4"), assignment(tmp_path, stop=1)):
         assert isinstance(answer[0], DivergedError)
         assert "gradients are not finite after 0 updates" in str(answer[0])
+
+
+said = segment.details["communication"]
+    assert len({*said["steps"].values()}) == 1
+    assert all(0 <= said["waiting_seconds"][rank] < said["step_seconds"][rank] for rank in said["steps"])
+    assert min(said["bytes"].values()) > 0 or "tensor" in layout  # What tensors are exchanged for is not counted.

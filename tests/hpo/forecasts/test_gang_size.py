@@ -1,0 +1,138 @@
+"""Workers that a probe chooses: the fewest that are about as fast as any, and why; what is given is never overruled."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from hpo import CategoricalParameter, ContinuousParameter, HyperparameterTuner
+from hpo.forecasts import gang_size
+from hpo.forecasts.gang_size import HERE, chosen_workers, fastest, leaves_workers, sizes
+from hpo.forecasts.one_worker import NotMeasured, OneWorker
+from hpo.jobs import sized
+from tests.support.networks import data, train_exactly
+from trainers import ScalingConfig, TorchTrainer, XGBoostTrainer
+from trainers.errors import ConfigurationError, TrialError
+
+GANG = ScalingConfig(num_workers=3)
+
+
+def trainer(workers="auto", scaling=GANG, **words):
+    words = {"num_workers": workers, "epochs": 2, **words}
+    return TorchTrainer(train_exactly, scaling=scaling, hyperparameters=words, metrics=["train:x"])
+
+
+def test_more_workers_have_to_be_worth_it():
+    assert fastest({HERE: 1.0, 1: 1.2, 2: 0.95, 4: 0.91}) == HERE
+    assert fastest({HERE: 1.0, 1: 1.2, 2: 0.85, 4: 0.8}) == 2
+    assert fastest({1: 1.0, 2: 1.1, 4: 0.6, 8: 0.55}) == 4
+    assert fastest({2: 1.0}) == 2
+
+
+def test_sizes_double_up_to_what_there_is_room_for():
+    assert sizes(7, lambda size: True) == [1, 2, 4]
+    assert sizes(8, lambda size: size != 4) == [1, 2, 8]
+
+
+class Measured:
+    """Times in the place of gangs."""
+
+    def __init__(self, monkeypatch, most, times, here=1.0):
+        self.asked = []
+
+        @contextmanager
+        def room(estimator, at_once):
+            yield most
+
+        def on_gang(estimator, channels, workers):
+            assert estimator.workers_for(estimator.hyperparameters) == workers
+            self.asked.append(workers)
+            if isinstance(times[workers], str):
+                raise TrialError(times[workers])
+            return times[workers]
+
+        def measured_here(estimator, channels, *, asked):
+            assert asked
+            assert estimator.in_hand
+            self.asked.append(HERE)
+            if isinstance(here, str):
+                return NotMeasured(reason=here)
+            return OneWorker(
+                rows=1, features=1, part=1, load=0.0, threads=2, a_round=here, worker_threads=2, a_worker_round=here,
+                an_assignment=0.0, cold=False,
+            )  # fmt: skip
+
+        monkeypatch.setattr(gang_size, "_room", room)
+        monkeypatch.setattr(gang_size, "_on_gang", on_gang)
+        monkeypatch.setattr(gang_size, "measure_here", measured_here)
+
+
+def test_the_fastest_is_taken_and_said(monkeypatch):
+    measured = Measured(monkeypatch, 4, {1: 1.5, 2: 0.7, 4: 0.4})
+    said = []
+    made, choice = chosen_workers(trainer(), {}, 1, said.append)
+    assert measured.asked == [HERE, 1, 2, 4]
+    assert (made.workers_for(made.hyperparameters), made.scaling) == (4, GANG)
+    assert (choice.name, choice.chosen) == ("num_workers", "4")
+    assert choice.why == "an epoch takes 1 s in this process, 1.5 s on 1 worker, 0.7 s on 2 workers, 0.4 s on 4 workers"
+    assert len(said) == 1
+
+
+def test_this_process_is_taken_where_gangs_are_no_faster(monkeypatch):
+    Measured(monkeypatch, 2, {1: 1.5, 2: 0.95})
+    made, choice = chosen_workers(trainer(), {}, 1, print)
+    assert made.in_hand
+    assert made.hyperparameters["num_workers"] is None
+    assert choice.chosen == "0"
+
+
+def test_trials_beside_each_other_train_on_gangs(monkeypatch):
+    measured = Measured(monkeypatch, 2, {1: 1.0, 2: 0.95})
+    made, choice = chosen_workers(trainer(), {}, 4, print)
+    assert measured.asked == [1, 2]
+    assert made.workers_for(made.hyperparameters) == 1
+    assert choice.why.endswith("; 2 workers a trial leave room for 4 trials at once")
+
+
+def test_what_cannot_be_measured_is_said_and_left_out(monkeypatch):
+    measured = Measured(monkeypatch, 4, {1: "out of memory", 2: 0.7, 4: 0.1}, here="it is too large")
+    made, choice = chosen_workers(trainer(global_batch_size=6), {}, 1, print)
+    assert measured.asked == [HERE, 1, 2]  # Six rows are not divided by four.
+    assert made.workers_for(made.hyperparameters) == 2
+    assert "not measured in this process: it is too large; not measured on 1 worker: out of memory" in choice.why
+    Measured(monkeypatch, 1, {1: "out of memory"}, here="it is too large")
+    with pytest.raises(TrialError, match="nothing could be measured: it is too large"):
+        chosen_workers(trainer(), {}, 1, print)
+
+
+@pytest.mark.parametrize("workers", [None, 1, 2])
+def test_a_number_is_never_overruled(workers):
+    assert not leaves_workers(trainer(workers), {})
+    assert not leaves_workers(trainer(), {"num_workers": CategoricalParameter([1, 2])})
+    assert leaves_workers(trainer(), {"lr": ContinuousParameter(0.1, 1.0)})
+
+
+def test_where_nobody_chooses_it_is_refused():
+    with pytest.raises(ConfigurationError, match=r"'num_workers' is 'auto', which a tuner's probe chooses"):
+        trainer().fit({"train": data(8)})
+    with pytest.raises(ConfigurationError, match=r"'auto', and ScalingConfig\(num_workers=0\) trains in this process"):
+        trainer(scaling=ScalingConfig(num_workers=0))
+    with pytest.raises(ConfigurationError, match="'num_workers' is 'most'; give a whole number"):
+        trainer("most")
+    boosting = XGBoostTrainer(scaling=GANG, hyperparameters={"num_workers": "auto", "eval_metric": "auc"})
+    assert leaves_workers(boosting, {})
+
+
+def test_a_tuner_s_settings_have_what_was_chosen(monkeypatch):
+    Measured(monkeypatch, 2, {1: 1.5, 2: 0.2})
+    tuner = HyperparameterTuner(
+        trainer(), "train:x", {"lr": ContinuousParameter(0.1, 1.0)}, max_jobs=2, strategy="Random", console=False
+    )
+    settings = sized(tuner.settings, {"train": data(48)}, print)
+    assert settings.estimator.hyperparameters["num_workers"] == 2
+    assert settings.autotune.choices[0].chosen == "2"
+    assert settings.to_json({}, 0)["autotune"][0]["name"] == "num_workers"
+    given = HyperparameterTuner(trainer(3), "train:x", {"lr": ContinuousParameter(0.1, 1.0)}, max_jobs=2, console=False)
+    assert sized(given.settings, {"train": np.zeros(1)}, print) is given.settings

@@ -1,0 +1,159 @@
+"""Profiles of a few steps: which trials have one, what it says, and that it changes no number."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+from ray.train import ScalingConfig
+from torch.nn import functional
+
+from tests.support.allreduce import program
+from tests.support.networks import assignment, network, run, state, train_exactly
+from tests.support.process_gang import process_gang, serve_alone
+from trainers import ParameterServerTrainer, TorchTrainer
+from trainers.errors import ConfigurationError
+from trainers.pytorch.measures import Profiling
+from trainers.registry import trainer_from_json
+
+HERE = ScalingConfig(num_workers=0)
+
+
+@pytest.fixture(scope="module")
+def gang(tmp_path_factory):
+    with process_gang(2, str(tmp_path_factory.mktemp("stores"))) as started:
+        yield started
+
+
+def same(one: dict, other: dict) -> None:
+    assert one.keys() == other.keys()
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_a_profile_of_one_worker_has_its_operators_and_changes_nothing(tmp_path):
+    plain, seen = (
+        serve_alone(
+            program(train_exactly, profile=profile, profile_steps=(3, 8))(),
+            assignment(tmp_path / str(profile), per_worker_batch_size=8),
+        )[0]
+        for profile in (False, True)
+    )
+    same(state(plain)["model"], state(seen)["model"])
+    assert plain.details == {}
+    profile = seen.details["profile"]
+    assert profile["steps"] == 5
+    assert profile["trace"] == str(tmp_path / "True" / "trial" / "profile.json.gz")
+    assert {"aten::addmm", "Optimizer.step#SGD.step"} <= profile["operator_seconds"].keys()
+    assert 0 < max(profile["operator_seconds"].values()) < profile["step_seconds"]
+    assert (profile["collectives"], profile["waiting_seconds"]) == ([], 0.0)
+    with gzip.open(profile["trace"]) as file:
+        names = {event.get("name") for event in json.load(file)["traceEvents"]}
+    assert "aten::addmm" in names
+
+
+@pytest.mark.process
+def test_a_profile_of_a_gang_shows_its_communication_on_rank_0(gang, tmp_path):
+    given = assignment(tmp_path, name="job-007", per_worker_batch_size=8)
+    other = replace(given, trial_id="job-008", save_to=str(tmp_path / "job-008" / "2.pt"))
+    make = program(train_exactly, profile=7, profile_steps=(2, 6))
+    (first, unseen), _ = gang.run(make, given, other)
+    profile, whole = first.details["profile"], first.details["communication"]
+    assert profile["steps"] == 4
+    assert 0 < profile["waiting_seconds"] < profile["step_seconds"] < whole["step_seconds"]["0"]
+    assert {"c10d::allreduce_", "waiting for other workers"} <= {*profile["collectives"]}
+    assert "profile" not in unseen.details
+    same(state(first)["model"], state(unseen)["model"])
+
+
+def test_a_profile_of_simulated_servers_shows_the_waiting(tmp_path):
+    trainer = ParameterServerTrainer(train_exactly, scaling=HERE, profile=["trial"], profile_steps=(1, 3))
+    [segment] = run(trainer, assignment(tmp_path, num_workers=2, per_worker_batch_size=8))
+    assert segment.details["profile"]["steps"] == 2
+    assert segment.details["profile"]["collectives"] == ["waiting for other workers"]
+
+
+def fails_within(context) -> None:
+    model = context.prepare_model(network())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for features, labels in context.prepare_data("train", labels=torch.int64):
+        context.step(functional.cross_entropy(model(features.double()), labels), optimizer)
+    raise ValueError("on the way")
+
+
+def test_a_trial_that_fails_within_its_profile_leaves_none_running(tmp_path):
+    made = program(fails_within, profile=True, profile_steps=(0, 100))()
+    given = assignment(tmp_path, per_worker_batch_size=8)
+    assert all("on the way" in str(error) for error in serve_alone(made, given, given))
+    [after] = serve_alone(program(train_exactly, profile=True, profile_steps=(0, 100))(), given)
+    assert after.details["profile"]["steps"] == 24
+
+
+def profiles_itself(context) -> None:
+    with torch.profiler.profile(acc_events=True):
+        train_exactly(context)
+
+
+def test_a_profiler_of_the_function_s_own_goes_first(tmp_path, caplog):
+    made = program(profiles_itself, profile=True, profile_steps=(2, 4))()
+    [segment] = serve_alone(made, assignment(tmp_path, per_worker_batch_size=8))
+    assert segment.details == {}
+    assert "a profiler of the training function's own is at work" in caplog.text
+
+
+def test_a_trial_with_too_few_steps_is_said_not_to_be_profiled(tmp_path, caplog):
+    made = program(train_exactly, profile=True, profile_steps=(1000, 1010))()
+    [segment] = serve_alone(made, assignment(tmp_path, per_worker_batch_size=8))
+    assert segment.details == {}
+    assert "trial is not profiled: it took 24 steps, and profile_steps begins after 1000" in caplog.text
+
+
+def test_only_the_first_assignment_of_a_trial_is_profiled(tmp_path):
+    profiling = Profiling.of(True, (10, 20))
+    begun, later = assignment(tmp_path, name="job-003"), assignment(tmp_path, start=1, name="job-003")
+    forked = replace(later, trial_id="job-009")
+    assert [profiling.covers(each) for each in (begun, later, forked)] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("profile", "covered"),
+    [
+        (True, True),
+        (3, True),
+        ("job-003", True),
+        ([1, "job-003"], True),
+        (30, False),
+        ([0], False),
+        (["other-003"], False),
+    ],
+)
+def test_trials_are_named_by_number_or_name(tmp_path, profile, covered):
+    assert Profiling.of(profile, (10, 20)).covers(assignment(tmp_path, name="job-003")) is covered
+
+
+def test_no_trial_is_profiled_unless_asked_for():
+    assert Profiling.of(False, (10, 20)) is None
+
+
+@pytest.mark.parametrize("profile", [[], "", None, 1.5, -1, [True], [None], {"trial": 1}])
+def test_trials_that_are_none_are_refused(profile):
+    with pytest.raises(ConfigurationError, match=r"profile is .*give True for every trial, or trials by number"):
+        TorchTrainer(train_exactly, scaling=HERE, profile=profile)
+
+
+@pytest.mark.parametrize("steps", [(20, 10), (5, 5), (-1, 3), "10", 10, (1, 2, 3), (True, 2), (1.0, 2), None])
+def test_steps_that_are_none_are_refused(steps):
+    with pytest.raises(ConfigurationError, match=r"profile_steps is .*give two numbers"):
+        TorchTrainer(train_exactly, scaling=HERE, profile=True, profile_steps=steps)
+
+
+@pytest.mark.parametrize("profile", [True, 0, [0, "job-001"], False])
+@pytest.mark.parametrize("kind", [TorchTrainer, ParameterServerTrainer])
+def test_what_is_profiled_is_recorded(kind, profile):
+    trainer = kind(train_exactly, scaling=HERE, profile=profile, profile_steps=(1, 2))
+    recorded = json.loads(json.dumps(trainer.to_json()))
+    assert trainer_from_json(recorded, allow_code=True).profiling == trainer.profiling
+    assert trainer.with_hyperparameters({"lr": 0.1}).profiling == trainer.profiling
+    assert "profile" not in TorchTrainer(train_exactly, scaling=HERE).to_json()["options"]
