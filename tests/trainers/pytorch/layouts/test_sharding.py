@@ -100,6 +100,10 @@ def test_losses_and_parameters_are_those_of_one_worker(
     assert found.keys() == values.keys()
     for name, value in values.items():
         assert (found[name] - value).abs().max() < near, name
+    said = segment.details["communication"]
+    assert len({*said["steps"].values()}) == 1
+    assert all(0 <= said["waiting_seconds"][rank] < said["step_seconds"][rank] for rank in said["steps"])
+    assert min(said["bytes"].values()) > 0 or "tensor" in layout  # What tensors are exchanged for is not counted.
 
 
 def test_trials_of_all_layouts_take_turns_on_one_gang(gang: ProcessGang, tmp_path: Path) -> None:
@@ -232,9 +236,3 @@ def test_gradients_that_are_not_finite_on_one_worker_end_the_trial_on_all(gang: 
     for answer in gang.run(program(makes_nan, "shard=4"), assignment(tmp_path, stop=1)):
         assert isinstance(answer[0], DivergedError)
         assert "gradients are not finite after 0 updates" in str(answer[0])
-
-
-said = segment.details["communication"]
-    assert len({*said["steps"].values()}) == 1
-    assert all(0 <= said["waiting_seconds"][rank] < said["step_seconds"][rank] for rank in said["steps"])
-    assert min(said["bytes"].values()) > 0 or "tensor" in layout  # What tensors are exchanged for is not counted.
