@@ -121,11 +121,8 @@ def train_text(context: TrainContext, dtype: torch.dtype = torch.float64) -> Non
         optimizer.load_state_dict(context.checkpoint["optimizer"])
     for _ in context.epochs():
         model.train()
-        last = torch.zeros((), dtype=dtype)
         for (tokens,) in batches:
-            loss = loss_of(model, tokens)
-            context.step(loss, optimizer, max_norm=words.get("clip"))
-            last = loss.detach()
+            context.step(loss_of(model, tokens), optimizer, max_norm=words.get("clip"))
         model.eval()
         total = torch.zeros((), dtype=dtype)
         with torch.no_grad():
@@ -136,6 +133,6 @@ def train_text(context: TrainContext, dtype: torch.dtype = torch.float64) -> Non
             # Each worker's, of which a stage of a pipeline has some.
             torch.save(values, Path(words["leave"]) / f"{torch.distributed.get_rank() if context.mesh else 0}.pt")
         context.report(
-            {"train:loss": float(context.sum(total)) / len(rows), "train:last": float(last)},
+            {"train:loss": float(context.sum(total)) / len(rows)},
             checkpoint={"model": {name: whole(value) for name, value in model.state_dict().items()}},
         )
