@@ -51,3 +51,4 @@ class LaidOut:
 
     def close(self) -> None:
         """See `Distributing.close`."""
+        self.forget()

@@ -14,6 +14,7 @@ from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 
 from trainers.pytorch.distribution import Peers
 from trainers.pytorch.gradients import ProcessGroup
+from trainers.pytorch.layouts.kept_meshes import let_go
 from trainers.pytorch.layouts.layout import Layout
 
 DIMENSIONS = ("pipeline", "replicate", "shard", "tensor")
@@ -66,7 +67,7 @@ class Groups:
         if layout.is_replicas or not isinstance(gang, ProcessGroup):
             return Parts(layout=layout, gang=gang, data=gang)
         if gang.generation != self._generation:  # The groups of the one before are gone with it.
-            self._made.clear()
+            self.forget()
             self._generation = gang.generation
         sizes = (layout.pipeline, layout.replicate or 1, layout.shard, layout.tensor)
         if sizes not in self._made:
@@ -76,13 +77,9 @@ class Groups:
         return Parts(layout=layout, gang=gang, data=data, mesh=mesh)
 
     def forget(self) -> None:
-        """Lets go of the groups that were made, so that nothing keeps their connections when they are left.
-
-        A mesh is kept by PyTorch's caches of its tensors' operations, and keeps its groups in a private attribute.
-        Tested with torch 2.13.0; test_sharding.py's workers that fail find out where it changes.
-        """
-        for mesh, _ in self._made.values():
-            mesh._pg_registry.clear()
+        """Lets go of the groups that were made, so that nothing keeps their connections when they are left."""
+        if self._made:
+            let_go(mesh for mesh, _ in self._made.values())
         self._made.clear()
 
     def _data_peers(self, gang: ProcessGroup, sizes: Sequence[int]) -> Peers:
