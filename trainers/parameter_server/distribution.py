@@ -20,7 +20,7 @@ from trainers.parameter_server.flat import Block
 from trainers.parameter_server.opening import Opening, Options, check, groups_of, restricted, take_state
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.sharding import spread
-from trainers.pytorch import MicroBatch, Peers, share, trained, weighed
+from trainers.pytorch import MicroBatch, Mixed, Peers, share, trained, weighed
 
 PATIENCE_SECONDS = 600.0
 
@@ -126,6 +126,7 @@ class ServerDistribution:
         clock: Clock | None = None,
         patience: float = PATIENCE_SECONDS,
     ) -> None:
+        self.mixed = Mixed()
         self._peers = peers
         self._links = list(links)
         self._settings = settings
@@ -168,18 +169,23 @@ class ServerDistribution:
     def update(self, optimizer: Optimizer, micro: MicroBatch, max_norm: float | None = None) -> None:
         """See `Distribution.update`."""
         self._begin(optimizer)
-        if max_norm is not None:
-            max_norm = self._clipped(optimizer, max_norm)
-        for shard in self._shards:
-            for block in shard.blocks:
-                block.collect()
+        parameters = trained(optimizer)
+        with self.mixed.handed_over(parameters):
+            finite = self.mixed.unscaled(parameter.grad for parameter in parameters)
+            if max_norm is not None:
+                max_norm = self._clipped(optimizer, max_norm)
+            for shard in self._shards:
+                for block in shard.blocks:
+                    block.collect()
+        self.mixed.clear(parameters)
         options = Options(groups=groups_of(optimizer), max_norm=max_norm)
         changed = options if options != self._options else None
         self._options = options
         self._clock.step(self._pushes, self._delay())
         self._pushes += 1
         before = self._clock.now()
-        self._exchange(lambda link: link.push(micro.update_rows, changed))
+        rows = micro.update_rows if finite else 0  # An overflow of this worker's is no update of the others'.
+        self._exchange(lambda link: link.push(rows, changed))
         self._waited += self._clock.now() - before
         for shard in self._shards:
             for block in shard.blocks:

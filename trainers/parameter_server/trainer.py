@@ -27,6 +27,7 @@ class ParameterServerTrainer(FunctionTrainer):
         hyperparameters: see `Trainer`.
         metrics: what the function reports, such as ("validation:accuracy",), to be checked before a job starts; None
             where that is not known.
+        precision: see `trainers.pytorch.state.Precision`. Gradients are pushed in the parameters' own precision.
         report_timeout_s: seconds that the function may take to a report, and workers wait for each other.
 
     Raises:
@@ -68,6 +69,7 @@ class ParameterServerTrainer(FunctionTrainer):
         settings = FunctionSettings(
             function=self.train_loop_per_worker,
             use_gpu=bool(self.scaling.use_gpu),
+            precision=self.precision,
             report_timeout_s=self.report_timeout_s,
         )
         if self.in_hand:

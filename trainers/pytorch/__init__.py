@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from trainers.pytorch.rates import RULE as RULE
     from trainers.pytorch.segment import train_segment as train_segment
     from trainers.pytorch.state import (
+        Mixed as Mixed,
         TorchCheckpoint as TorchCheckpoint,
         random_state as random_state,
         switches as switches,

@@ -15,8 +15,6 @@ from trainers.pytorch.function_trainer import REPORT_SECONDS, FunctionTrainer, b
 if TYPE_CHECKING:
     from trainers.pytorch.function import TrainFunction
 
-PRECISIONS = ("fp32", "bf16")
-
 
 class TorchTrainer(FunctionTrainer):
     """Data-parallel PyTorch: a training function on every worker, gradients added up by AllReduce.
@@ -31,7 +29,8 @@ class TorchTrainer(FunctionTrainer):
         hyperparameters: see `Trainer`.
         metrics: what the function reports, such as ("validation:accuracy",), to be checked before a job starts; None
             where that is not known.
-        precision: "fp32", or "bf16" for mixed precision (`torch.autocast`).
+        precision: "fp32"; "bf16" or "fp16" for mixed precision; "bf16-master" or "fp16-master" for gradients in it as
+            well. See `trainers.pytorch.state.Precision`.
         compile: compile models (`torch.compile`).
         report_timeout_s: seconds that the function may take to a report, and workers wait for each other.
 
@@ -50,17 +49,15 @@ class TorchTrainer(FunctionTrainer):
         compile: bool = False,
         report_timeout_s: float = REPORT_SECONDS,
     ) -> None:
-        if precision not in PRECISIONS:
-            raise ConfigurationError(f"precision is {precision!r}; give one of {', '.join(PRECISIONS)}")
         if not isinstance(compile, bool):
             raise ConfigurationError(f"compile is {compile!r}; give True or False")
-        self.precision = precision
         self.compile = compile
         super().__init__(
             train_loop_per_worker,
             scaling=scaling,
             hyperparameters=hyperparameters,
             metrics=metrics,
+            precision=precision,
             report_timeout_s=report_timeout_s,
         )
 
@@ -72,8 +69,7 @@ class TorchTrainer(FunctionTrainer):
     @property
     def arguments(self) -> dict[str, Any]:
         """See `Trainer.arguments`."""
-        values = {"precision": self.precision, "compile": self.compile}
-        return {**super().arguments, **but(values, {"precision": PRECISIONS[0], "compile": False})}
+        return {**super().arguments, **but({"compile": self.compile}, {"compile": False})}
 
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
         """See `Trainer.check`."""

@@ -20,7 +20,7 @@ from trainers.pytorch.data import Batches, BatchSize, PreparedData, Shard, Strea
 from trainers.pytorch.distribution import Distribution, MicroBatch, Peers, trained
 from trainers.pytorch.plain import norm, number, plain
 from trainers.pytorch.rates import LearningRateRule, scaled
-from trainers.pytorch.state import Models, TorchCheckpoint, random_state
+from trainers.pytorch.state import Mixed, Models, TorchCheckpoint, random_state
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -86,6 +86,10 @@ class TrainContext:
         self._assignment = assignment
         self._worker = worker
         self._peers = peers
+        self._mixed = distribution.mixed = Mixed(
+            worker.models.precision(self.hyperparameters, worker.device),
+            resumed.scale_of(peers.rank) if resumed else None,
+        )
         self._distribution = distribution
         self._resumed = resumed
         self._on_report = on_report
@@ -158,7 +162,7 @@ class TrainContext:
         Mixed precision and compilation, where the trainer was asked for them, are set up in it.
         """
         model.to(self.device)
-        self._worker.models.set_up(model, self.device, self.hyperparameters)
+        self._worker.models.set_up(model, self.device, self.hyperparameters, self._mixed)
         self._distribution.wrap(model)
         return model
 
@@ -175,7 +179,8 @@ class TrainContext:
                 to this norm if it is longer, as `torch.nn.utils.clip_grad_norm_` does.
 
         Returns:
-            Whether it completed an update.
+            Whether it completed an update. In "fp16" one whose gradients were not finite counts too, though it changes
+            nothing but the scale of losses.
 
         Raises:
             DivergedError: gradients or parameters are not finite; looked at every few updates.
@@ -186,7 +191,9 @@ class TrainContext:
         most = norm(max_norm)
         steps = self._steps_with(optimizer)
         micro = self._micro or next(steps)
-        self._distribution.backward(loss, optimizer, micro, trained(optimizer) if len(self._steps) > 1 else None)
+        inputs = self._mixed.leaves(trained(optimizer)) if len(self._steps) > 1 else None
+        with self._mixed.stepping():
+            self._distribution.backward(self._mixed.scaled(loss), optimizer, micro, inputs)
         self._optimizer, self._behind = optimizer, True
         if micro.last:
             with scaled(optimizer, self._factor()), self._ours():
@@ -337,16 +344,17 @@ class TrainContext:
     def _save(self, state: dict[str, Any] | None, ended: dict[str, float] | None) -> None:
         if state is None:
             raise self._no_state(None)
-        states = self._peers.gather(random_state.take(self.device))
+        states, scales = zip(*self._peers.gather((random_state.take(self.device), self._mixed.state)), strict=True)
         if self.rank == 0:
             self._on_end(
                 TorchCheckpoint(
                     step=self._reported if ended is None else self._assignment.stop,
                     state=state,
-                    random=tuple(states),
+                    random=states,
                     updates=self._updates,
                     positions=self._data.positions,
                     ended=ended,
+                    scales=scales if self._mixed.scales else (),
                 )
             )
 

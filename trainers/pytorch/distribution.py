@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from torch.optim import Optimizer
 
+    from trainers.pytorch.state import Mixed
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroBatch:
@@ -57,7 +59,13 @@ class Peers(Protocol):
 
 
 class Distribution(Protocol):
-    """How the gradients of a gang's workers become updates of the parameters, on one worker, for one assignment."""
+    """How the gradients of a gang's workers become updates of the parameters, on one worker, for one assignment.
+
+    Attributes:
+        mixed: the trial's precision; set before the first model is wrapped.
+    """
+
+    mixed: Mixed
 
     @property
     def workers_an_update(self) -> int:
@@ -84,7 +92,8 @@ class Distribution(Protocol):
         """One update out of the gradients in `.grad`, which are zero afterwards; called with the last micro-batch.
 
         The optimizer's options (learning rate and such) are those that this update is to use. Its gradient, of all
-        workers that take part, is scaled down to `max_norm` if it is longer.
+        workers that take part, is scaled down to `max_norm` if it is longer. Where losses are scaled and the gradient is
+        not finite, nothing is updated, on no worker.
 
         Raises:
             DivergedError: the parameters are not finite.

@@ -31,6 +31,7 @@ class FunctionTrainer(Trainer):
         hyperparameters: see `Trainer`.
         metrics: what the function reports, such as ("validation:accuracy",), to be checked before a job starts; None
             where that is not known.
+        precision: see `trainers.pytorch.state.Precision`; the hyperparameter of this name goes before it.
         report_timeout_s: seconds that the function may take to a report, and workers wait for each other.
 
     Raises:
@@ -50,10 +51,15 @@ class FunctionTrainer(Trainer):
         scaling: ScalingConfig | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
         metrics: Sequence[str] | None = None,
+        precision: str = "fp32",
         report_timeout_s: float = REPORT_SECONDS,
     ) -> None:
         self.train_loop_per_worker = resolve(train_loop_per_worker)
+        # Imported here: it needs no torch, but what it belongs to is imported with it on workers alone.
+        from trainers.pytorch.state import Precision
+
         self._metrics = _checked_metrics(metrics)
+        self.precision = Precision(precision).name
         if not is_number(report_timeout_s) or report_timeout_s <= 0:
             raise ConfigurationError(f"report_timeout_s is {report_timeout_s!r}; give a number of seconds above 0")
         self.report_timeout_s = float(report_timeout_s)
@@ -77,8 +83,8 @@ class FunctionTrainer(Trainer):
     @property
     def arguments(self) -> dict[str, Any]:
         """See `Trainer.arguments`."""
-        values = {"metrics": self._metrics, "report_timeout_s": self.report_timeout_s}
-        usual = {"metrics": None, "report_timeout_s": REPORT_SECONDS}
+        values = {"metrics": self._metrics, "precision": self.precision, "report_timeout_s": self.report_timeout_s}
+        usual = {"metrics": None, "precision": "fp32", "report_timeout_s": REPORT_SECONDS}
         return {ARGUMENT: self.train_loop_per_worker, **but(values, usual)}
 
     @property
@@ -123,10 +129,12 @@ class FunctionTrainer(Trainer):
         # Imported here: the batch words need no torch, but what they belong to is imported with it on workers alone.
         from trainers.pytorch.data import BatchSize
         from trainers.pytorch.rates import LearningRateRule
+        from trainers.pytorch.state import Precision
 
         check_workers(hyperparameters)
         BatchSize.of(hyperparameters, self.trained_by(hyperparameters))
         LearningRateRule.of(hyperparameters)
+        Precision(self.precision).under(hyperparameters)
 
     def metrics(self, channels: Iterable[str]) -> list[str] | None:
         """See `Trainer.metrics`."""
@@ -147,8 +155,9 @@ class FunctionTrainer(Trainer):
         """The hyperparameters that it reads itself, beside the function, from the first epoch on."""
         from trainers.pytorch.data import ACCUMULATION, GLOBAL, PER_WORKER  # As for `check`.
         from trainers.pytorch.rates import RULE, WARM_UP
+        from trainers.pytorch.state import PRECISION
 
-        return GLOBAL, PER_WORKER, ACCUMULATION, RULE, WARM_UP
+        return GLOBAL, PER_WORKER, ACCUMULATION, RULE, WARM_UP, PRECISION
 
     def late_obstacle(self, name: str) -> str:
         """See `TakesEffect.late_obstacle`: of what the function reads, its user knows when it makes a difference."""

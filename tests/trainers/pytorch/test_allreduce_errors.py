@@ -213,7 +213,7 @@ def test_values_that_a_network_cannot_take_are_refused(tmp_path):
         ({"train_loop_per_worker": "nowhere"}, "give a function"),
         ({"train_loop_per_worker": "nowhere:train"}, "cannot be loaded"),
         ({"train_loop_per_worker": "math:pi"}, "is a float; give a function"),
-        ({"precision": "fp16"}, "precision is 'fp16'; give one of fp32, bf16"),
+        ({"precision": "fp61"}, "precision is 'fp61'; give one of fp32, bf16, fp16, bf16-master"),
         ({"compile": 1}, "compile is 1; give True or False"),
         ({"metrics": "validation:accuracy"}, "metrics is 'validation:accuracy'; give names"),
         ({"metrics": ["accuracy"]}, "metrics has 'accuracy'; give a channel"),
