@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import sys
 import time
@@ -20,13 +21,14 @@ from trainers.parameter_server.flat import Block
 from trainers.parameter_server.opening import Opening, Options, check, groups_of, restricted, take_state
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.sharding import spread
+from trainers.parameter_server.wire import unpack_number
 from trainers.pytorch import MicroBatch, Mixed, Peers, share, trained, weighed
 
 PATIENCE_SECONDS = 600.0
 
 
 class Link(Protocol):
-    """A worker's way to one server. It does not wait for what it asks with `push` and `meet`; `pull` does.
+    """A worker's way to one server. It does not wait for what it asks with `push`, `clip` and `meet`; `pull` does.
 
     Raises:
         DivergedError: the parameters are not finite.
@@ -45,11 +47,17 @@ class Link(Protocol):
     def push(self, rows: int, options: Options | None) -> None:
         """Sends the gradients, averaged over so many rows; no rows and no gradients are a step that changes nothing."""
 
+    def clip(self, norm: float) -> None:
+        """Behind a push whose answer was a norm: that of the whole update's gradient, of all servers together."""
+
     def meet(self, waited: float) -> None:
         """Says that this worker is at the end of its pass, and how many seconds it waited in it."""
 
     def pull(self) -> bytes:
-        """Waits until this worker may go on, with the values; after a meeting rank 0 gets the optimizer's state too."""
+        """Waits until this worker may go on, with the values; after a meeting rank 0 gets the optimizer's state too.
+
+        After a push that is clipped over several servers: the norm of this one's part, and no values yet.
+        """
 
     def account(self) -> dict[str, Any]:
         """The server's account so far; after `leave` too."""
@@ -185,7 +193,10 @@ class ServerDistribution:
         self._pushes += 1
         before = self._clock.now()
         rows = micro.update_rows if finite else 0  # An overflow of this worker's is no update of the others'.
-        self._exchange(lambda link: link.push(rows, changed))
+        norms = self._exchange(lambda link: link.push(rows, changed))
+        if max_norm is not None and len(self._shards) > 1:
+            whole = math.hypot(*map(unpack_number, norms))
+            self._exchange(lambda link: link.clip(whole))
         self._waited += self._clock.now() - before
         for shard in self._shards:
             for block in shard.blocks:
@@ -216,19 +227,19 @@ class ServerDistribution:
             self._leave(self._reason(sys.exception()))
 
     def _clipped(self, optimizer: Optimizer, max_norm: float) -> float | None:
-        """Clips here what is all of an update's gradient, and leaves the rest to the server that adds it up.
+        """Clips here what is all of an update's gradient, and leaves the rest to the servers that add it up.
 
         Raises:
-            TrialError: no server has all of it.
+            TrialError: servers may each add up other workers' gradients.
         """
         if self._settings.workers_an_update == 1:
             nn.utils.clip_grad_norm_(trained(optimizer), max_norm)
             return None
-        if self._settings.num_servers > 1:
+        if self._settings.num_servers > 1 and self._settings.backup_workers:
             raise TrialError(
-                f"context.step(max_norm={max_norm:g}) with mode 'sync' and num_servers {self._settings.num_servers}: "
-                "none of the servers knows the norm of the whole gradient; use num_servers 1, or mode 'async' or "
-                "'bounded'"
+                f"context.step(max_norm={max_norm:g}) with mode 'sync', num_servers {self._settings.num_servers} and "
+                f"backup_workers {self._settings.backup_workers}: each server may leave out another worker, so that no "
+                "update has one norm; use num_servers 1, or backup_workers 0"
             )
         return max_norm
 

@@ -92,8 +92,8 @@ class Distribution(Protocol):
         """One update out of the gradients in `.grad`, which are zero afterwards; called with the last micro-batch.
 
         The optimizer's options (learning rate and such) are those that this update is to use. Its gradient, of all
-        workers that take part, is scaled down to `max_norm` if it is longer. Where losses are scaled and the gradient is
-        not finite, nothing is updated, on no worker.
+        workers that take part, is scaled down to `max_norm` if it is longer. Where losses are scaled and the gradient
+        is not finite, nothing is updated, on no worker.
 
         Raises:
             DivergedError: the parameters are not finite.

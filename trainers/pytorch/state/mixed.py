@@ -170,7 +170,7 @@ class Mixed:
             if isinstance(module, _NORMS):
                 continue
             for name, parameter in module.named_parameters(recurse=False):
-                if parameter.is_floating_point():
+                if parameter.dtype is torch.float32:  # Doubles stay doubles, as in autocast.
                     place = _Place(module, name, parameter, self._copy(parameter))
                     places.append(self._places.setdefault((module, name), place))
         return places

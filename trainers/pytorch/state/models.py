@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from trainers.pytorch.state.precision import Precision
 from trainers.pytorch.state.mixed import Mixed
+from trainers.pytorch.state.precision import Precision
 
 Forward = Callable[..., Any]
 
