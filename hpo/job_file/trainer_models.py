@@ -116,6 +116,10 @@ class _FunctionSpec(_TrainerSpec):
         1800.0, gt=0, description="seconds that the function may take to a report, and workers wait for each other"
     )
 
+    steps_per_report: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="updates in a unit of resource, for functions that report so often; null: a unit is an epoch"
+    )
+
     def code(self) -> list[NamedCode]:
         """See `_TrainerSpec.code`."""
         return [NamedCode(key="trainer.train_loop", name=self.train_loop)]

@@ -166,6 +166,11 @@ class ServerDistribution:
         share(self._peers, [*model.parameters(), *model.buffers()])
 
     @property
+    def together(self) -> None:
+        """See `Distribution.together`; workers meet at the servers alone."""
+        return
+
+    @property
     def takes_own_steps(self) -> bool:
         """See `Distribution.takes_own_steps`: the servers would not hear of one."""
         return False

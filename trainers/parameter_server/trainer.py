@@ -29,6 +29,7 @@ class ParameterServerTrainer(FunctionTrainer):
             where that is not known.
         precision: see `trainers.pytorch.state.Precision`. Gradients are pushed in the parameters' own precision.
         report_timeout_s: seconds that the function may take to a report, and workers wait for each other.
+        steps_per_report: see `trainers.pytorch.FunctionTrainer`; updates are counted as a worker makes them.
 
     Raises:
         ConfigurationError: a value is wrong.
@@ -71,6 +72,7 @@ class ParameterServerTrainer(FunctionTrainer):
             use_gpu=bool(self.scaling.use_gpu),
             precision=self.precision,
             report_timeout_s=self.report_timeout_s,
+            steps=self.steps_per_report,
         )
         if self.in_hand:
             return SimulatedProgram(channels, settings)

@@ -33,6 +33,7 @@ class TorchTrainer(FunctionTrainer):
             well. See `trainers.pytorch.state.Precision`.
         compile: compile models (`torch.compile`).
         report_timeout_s: seconds that the function may take to a report, and workers wait for each other.
+        steps_per_report: see `FunctionTrainer`.
 
     Raises:
         ConfigurationError: a value is wrong.
@@ -48,6 +49,7 @@ class TorchTrainer(FunctionTrainer):
         precision: str = "fp32",
         compile: bool = False,
         report_timeout_s: float = REPORT_SECONDS,
+        steps_per_report: int | None = None,
     ) -> None:
         if not isinstance(compile, bool):
             raise ConfigurationError(f"compile is {compile!r}; give True or False")
@@ -59,6 +61,7 @@ class TorchTrainer(FunctionTrainer):
             metrics=metrics,
             precision=precision,
             report_timeout_s=report_timeout_s,
+            steps_per_report=steps_per_report,
         )
 
     @property
@@ -93,6 +96,7 @@ class TorchTrainer(FunctionTrainer):
             precision=self.precision,
             compile=self.compile,
             report_timeout_s=self.report_timeout_s,
+            steps=self.steps_per_report,
             elastic=self.least_workers < self.workers,
         )
         return FunctionProgram(channels, settings, AllReducing())

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -16,32 +15,15 @@ from torch.utils.data import DataLoader
 from trainers import steady
 from trainers.errors import DivergedError, TrialError
 from trainers.gangs import Assignment, Report
-from trainers.pytorch.data import Batches, BatchSize, PreparedData, Shard, Stream, unplanned
+from trainers.pytorch.data import Batches, BatchSize, PreparedData, Shard, unplanned
 from trainers.pytorch.distribution import Distribution, MicroBatch, Peers, trained
+from trainers.pytorch.layouts import ModelPlan, follow
 from trainers.pytorch.plain import norm, number, plain
 from trainers.pytorch.rates import LearningRateRule, scaled
-from trainers.pytorch.state import Mixed, Models, TorchCheckpoint, random_state
+from trainers.pytorch.state import Mixed, TorchCheckpoint, random_state
+from trainers.pytorch.worker import Worker
 
 Model = TypeVar("Model", bound=nn.Module)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Worker:
-    """Parts of a worker that every trial uses.
-
-    Args:
-        device: that it trains on.
-        shards: its rows by channel.
-        shard_rows: by channel, how many rows each worker holds, by rank.
-        models: how they run.
-        elastic: whether a trial may go on with another number of workers.
-    """
-
-    device: torch.device
-    shards: Mapping[str, Shard | Stream]
-    shard_rows: Mapping[str, Sequence[int]]
-    models: Models
-    elastic: bool = False
 
 
 class TrainContext:
@@ -110,7 +92,7 @@ class TrainContext:
             beat=beat,
         )
         self._epoch = self._reported = assignment.start
-        self._done = 0.0
+        self._pass, self._done = 0, 0.0
         self._micro: MicroBatch | None = None
         self._steps: WeakKeyDictionary[Optimizer, Iterator[MicroBatch]] = WeakKeyDictionary()
         self._optimizer: Optimizer | None = None
@@ -156,12 +138,21 @@ class TrainContext:
 
     # ---- training
 
-    def prepare_model(self, model: Model) -> Model:
+    def prepare_model(self, model: Model, plan: ModelPlan | None = None) -> Model:
         """The model on `device`, with rank 0's parameters, ready for `step`; it is the same object.
 
         Mixed precision and compilation, where the trainer was asked for them, are set up in it.
+
+        Args:
+            model: any.
+            plan: what is to be done with its blocks and layers, if anything.
+
+        Raises:
+            TrialError: the model does not match the plan.
         """
         model.to(self.device)
+        if plan is not None:
+            follow(plan, model, self.world_size, self._distribution.together, self._counts)
         self._worker.models.set_up(model, self.device, self.hyperparameters, self._mixed)
         self._distribution.wrap(model)
         return model
@@ -218,7 +209,8 @@ class TrainContext:
     def epochs(self) -> Iterator[int]:
         """The epochs of this assignment, counted from 0 over the trial's life; each has to end with a `report`.
 
-        To leave them early is an error; `report(..., final=True)` ends them, and the trial.
+        To leave them early is an error; `report(..., final=True)` ends them, and the trial. With `steps_per_report`
+        they are units of so many updates, see `steps`.
         """
         epoch = self._assignment.start
         self._settle()
@@ -226,10 +218,28 @@ class TrainContext:
             self._epoch, self._done = epoch, 0.0
             yield epoch
             if self._reported <= epoch:
+                unit = self._worker.unit
                 raise TrialError(
-                    f"rank {self.rank} ended epoch {epoch} without a report; call report() once an epoch, on every rank"
+                    f"rank {self.rank} ended {unit} {epoch} without a report; call report() once a {unit}, on every rank"
                 )
             epoch += 1
+
+    def steps(self, batches: Batches) -> Iterator[Any]:
+        """The batches of one unit: of the trainer's `steps_per_report` updates, over the ends of passes.
+
+        The next call goes on behind them, in the same pass, after a pause as well.
+
+        Args:
+            batches: what `prepare_data` gave.
+
+        Raises:
+            TrialError: the trainer has no `steps_per_report`.
+        """
+        if self._worker.steps is None:
+            raise TrialError(
+                "context.steps() takes a trainer with steps_per_report=100, say, which has a report so often"
+            )
+        return batches.steps(self._worker.steps)
 
     def report(
         self, metrics: Mapping[str, Any], checkpoint: Mapping[str, Any] | None = None, *, final: bool = False
@@ -251,9 +261,8 @@ class TrainContext:
         """
         step = self._epoch + 1
         if self._reported >= step:
-            raise TrialError(
-                f"epoch {self._epoch} was reported twice; call report() once an epoch, in a loop over epochs()"
-            )
+            unit = self._worker.unit
+            raise TrialError(f"{unit} {self._epoch} was reported twice; call report() once in each of epochs()")
         numbers = {name: number(name, value) for name, value in metrics.items()}
         state = None if checkpoint is None and not final else self._plain(checkpoint)
         if self._behind:
@@ -262,11 +271,11 @@ class TrainContext:
         report = Report(step=step, metrics=numbers)
         diverged = self._assignment.divergence(report)
         asked = bool(diverged) or (state is not None and (final or self._halted()))
-        ends = self._peers.meet(f"the report of epoch {self._epoch}", asked)
+        ends = self._peers.meet(f"the report of {self._worker.unit} {self._epoch}", asked)
         self._reported = step
         if diverged and self.rank == 0:
             self._on_report(report)  # Before any worker ends.
-        if ends and self._peers.meet(f"the end with the report of epoch {self._epoch}", bool(diverged)):
+        if ends and self._peers.meet(f"the end with the report of unit {self._epoch}", bool(diverged)):
             raise DivergedError(diverged or f"{self._assignment.objective} is not finite on rank 0 at unit {step}")
         over = ends and self._peers.gather(final)[0]
         if ends:
@@ -281,11 +290,15 @@ class TrainContext:
         if self._reported < self._stop:
             raise TrialError(
                 f"the training function returned on rank {self.rank} after the reports of {self._reported} of "
-                f"{self._assignment.stop} epochs; loop over context.epochs() and call report() in every epoch, or end "
-                "the trial early with report(..., final=True)"
+                f"{self._assignment.stop} {self._worker.unit}s; loop over context.epochs() and call report() in every "
+                f"{self._worker.unit}, or end the trial early with report(..., final=True)"
             )
 
     # ---- within
+
+    def _counts(self) -> bool:
+        """Whether the rows of this worker's batch count, or repeat others."""
+        return self._micro is None or self._micro.rows > 0
 
     def _settle(self) -> None:
         """Data and random states as when the trial was last trained; at its beginning each rank gets its own states."""
@@ -317,7 +330,7 @@ class TrainContext:
             workers_an_update=self._distribution.workers_an_update,
             steps=self.batch.gradient_accumulation_steps if self.batch else 1,
         )
-        return self._rule.factor(ratio, self._epoch + self._done)
+        return self._rule.factor(ratio, (self._epoch if self._worker.steps is None else self._pass) + self._done)
 
     @contextmanager
     def _ours(self) -> Iterator[None]:
@@ -337,7 +350,7 @@ class TrainContext:
 
     def _no_state(self, state: object) -> TrialError:
         return TrialError(
-            f"the report of epoch {self._epoch} came with checkpoint={state!r}; give report(metrics, checkpoint="
+            f"the report of {self._worker.unit} {self._epoch} came with checkpoint={state!r}; give report(metrics, checkpoint="
             "{'model': model.state_dict(), 'optimizer': optimizer.state_dict()}), without which the trial cannot go on"
         )
 
@@ -365,9 +378,9 @@ class _Passes:
     def __init__(self, context: TrainContext) -> None:
         self._context = context
 
-    def begin(self, micro: MicroBatch, done: float) -> None:
+    def begin(self, micro: MicroBatch, number: int, done: float) -> None:
         """See `trainers.pytorch.data.loading.Passes`."""
-        self._context._micro, self._context._done = micro, done
+        self._context._micro, self._context._pass, self._context._done = micro, number, done
 
     def end(self) -> None:
         """See `trainers.pytorch.data.loading.Passes`; a pass that was not trained on needs no synchronizing."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+    from torch.distributed import ProcessGroup
     from torch.optim import Optimizer
 
     from trainers.pytorch.state import Mixed
@@ -70,6 +71,10 @@ class Distribution(Protocol):
     @property
     def workers_an_update(self) -> int:
         """How many workers' rows one update averages over, for learning-rate rules."""
+
+    @property
+    def together(self) -> ProcessGroup | None:
+        """The group of the workers whose batches make one update; None where there are no others, or not together."""
 
     @property
     def takes_own_steps(self) -> bool:

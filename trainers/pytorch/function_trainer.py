@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ray.train import ScalingConfig
 
-from trainers.checking import is_number
+from trainers.checking import check_whole, is_number
 from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, check_workers
 from trainers.process import name_of
@@ -33,6 +33,8 @@ class FunctionTrainer(Trainer):
             where that is not known.
         precision: see `trainers.pytorch.state.Precision`; the hyperparameter of this name goes before it.
         report_timeout_s: seconds that the function may take to a report, and workers wait for each other.
+        steps_per_report: updates in a unit of resource, for functions that report so often (`TrainContext.steps`); the
+            hyperparameter `reports`, or `steps` where it is 1, takes the place of `epochs`. None: a unit is an epoch.
 
     Raises:
         ConfigurationError: a value is wrong.
@@ -53,6 +55,7 @@ class FunctionTrainer(Trainer):
         metrics: Sequence[str] | None = None,
         precision: str = "fp32",
         report_timeout_s: float = REPORT_SECONDS,
+        steps_per_report: int | None = None,
     ) -> None:
         self.train_loop_per_worker = resolve(train_loop_per_worker)
         # Imported here: it needs no torch, but what it belongs to is imported with it on workers alone.
@@ -63,6 +66,10 @@ class FunctionTrainer(Trainer):
         if not is_number(report_timeout_s) or report_timeout_s <= 0:
             raise ConfigurationError(f"report_timeout_s is {report_timeout_s!r}; give a number of seconds above 0")
         self.report_timeout_s = float(report_timeout_s)
+        check_whole("steps_per_report", steps_per_report, 1)
+        self.steps_per_report = steps_per_report
+        self.unit = self.unit_of({"steps_per_report": steps_per_report})
+        self.resource_names = (f"{self.unit}s",)
         super().__init__(scaling=scaling, hyperparameters=hyperparameters)
         self.check_gpu()
 
@@ -80,11 +87,17 @@ class FunctionTrainer(Trainer):
         function = named if allow_code else unloaded(str(named))
         return cls(scaling=scaling, hyperparameters=hyperparameters, **{**options, ARGUMENT: function})
 
+    @classmethod
+    def unit_of(cls, options: Mapping[str, Any]) -> str:
+        """The word for a unit of resource where `options` are these; see `trainers.registry.unit_in`."""
+        steps = options.get("steps_per_report")
+        return "epoch" if steps is None else "step" if steps == 1 else "report"
+
     @property
     def arguments(self) -> dict[str, Any]:
         """See `Trainer.arguments`."""
-        values = {"metrics": self._metrics, "precision": self.precision, "report_timeout_s": self.report_timeout_s}
-        usual = {"metrics": None, "precision": "fp32", "report_timeout_s": REPORT_SECONDS}
+        usual = {"metrics": None, "precision": "fp32", "report_timeout_s": REPORT_SECONDS, "steps_per_report": None}
+        values = {name: getattr(self, name) for name in usual if name != "metrics"} | {"metrics": self._metrics}
         return {ARGUMENT: self.train_loop_per_worker, **but(values, usual)}
 
     @property

@@ -16,13 +16,13 @@ import torch
 from trainers.channels import PlacedChannel, Table
 from trainers.errors import DataError, GangError, UnsavedError
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
-from trainers.pytorch.context import Worker
 from trainers.pytorch.data import Shard, Stream
 from trainers.pytorch.distribution import Distribution, Peers
 from trainers.pytorch.function import TrainFunction
 from trainers.pytorch.gradients import Alone, ProcessGroup
 from trainers.pytorch.segment import train_segment
 from trainers.pytorch.state import Models, switches
+from trainers.pytorch.worker import Worker
 
 _RESIDENT = 0.5
 """The part of a GPU's free memory that a gang's data may fill; what does not fit stays in the host's."""
@@ -39,6 +39,7 @@ class FunctionSettings:
         compile: whether models are compiled.
         report_timeout_s: how long the function may train without a report, and workers wait for each other.
         elastic: a trial may go on with another number of workers.
+        steps: updates in a unit of resource; None: those of an epoch.
     """
 
     function: TrainFunction
@@ -47,6 +48,7 @@ class FunctionSettings:
     compile: bool = False
     report_timeout_s: float
     elastic: bool = False
+    steps: int | None = None
 
 
 class Distributing(Protocol):
@@ -223,6 +225,7 @@ def worker_of(
         shard_rows={name: tuple(of[name] for of in rows) for name in shards},
         models=Models(precision=settings.precision, compile=settings.compile),
         elastic=settings.elastic,
+        steps=settings.steps,
     )
 
 

@@ -15,12 +15,13 @@ from trainers.checkpoint import UNKNOWN, trial_of
 from trainers.errors import TrialError, WarmbandError
 from trainers.gangs import Assignment, Report, Segment
 from trainers.patient_storage import PatientStorage
-from trainers.pytorch.context import TrainContext, Worker
+from trainers.pytorch.context import TrainContext
 from trainers.pytorch.deadline import Deadline
 from trainers.pytorch.distribution import Distribution, Peers
 from trainers.pytorch.function import TrainFunction
 from trainers.pytorch.gradients import own_steps
 from trainers.pytorch.state import TorchCheckpoint, random_state
+from trainers.pytorch.worker import Worker
 
 _LONGER = 1.25
 """A function has longer to a report than workers wait for each other, so that the wait can say who is missing."""

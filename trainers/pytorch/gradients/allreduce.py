@@ -58,6 +58,11 @@ class AllReduce:
         return self._peers.world_size
 
     @property
+    def together(self) -> dist.ProcessGroup | None:
+        """See `Distribution.together`."""
+        return dist.group.WORLD if self._peers.world_size > 1 else None
+
+    @property
     def takes_own_steps(self) -> bool:
         """See `Distribution.takes_own_steps`: of one worker, which has no other's parameters to agree with."""
         return self._peers.world_size == 1

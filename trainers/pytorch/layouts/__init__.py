@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
+    from trainers.pytorch.layouts.blocks import blocks_of as blocks_of
+    from trainers.pytorch.layouts.following import follow as follow
     from trainers.pytorch.layouts.layout import LAYOUT as LAYOUT, Layout as Layout
     from trainers.pytorch.layouts.plan import ModelPlan as ModelPlan
 

@@ -95,6 +95,7 @@ def _kind(model: nn.Module, hyperparameters: Mapping[str, Any]) -> tuple[Hashabl
     tensors = [*model.named_parameters(), *model.named_buffers()]
     return (
         repr(model),
+        tuple(name for name, module in model.named_modules() if "forward" in vars(module)),  # Recomputed ones, say.
         tuple((name, tensor.shape, tensor.dtype, tensor.requires_grad) for name, tensor in tensors),
         tuple((name, repr(value)) for name, value in sorted(hyperparameters.items()) if not isinstance(value, float)),
     )
