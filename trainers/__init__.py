@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from trainers.parameter_server import ParameterServerTrainer as ParameterServerTrainer
     from trainers.pytorch import (
+        Layout as Layout,
         ModelPlan as ModelPlan,
         TorchTrainer as TorchTrainer,
         TrainContext as TrainContext,

@@ -22,7 +22,7 @@ from trainers.parameter_server.opening import Opening, Options, check, groups_of
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.sharding import spread
 from trainers.parameter_server.wire import unpack_number
-from trainers.pytorch import MicroBatch, Mixed, Peers, share, trained, weighed
+from trainers.pytorch import MicroBatch, Mixed, ModelPlan, Peers, share, trained, weighed
 
 PATIENCE_SECONDS = 600.0
 
@@ -160,7 +160,7 @@ class ServerDistribution:
         """Pushes that this worker made over the trial's life, ticks among them: `start` of the next segment."""
         return self._pushes
 
-    def wrap(self, model: nn.Module) -> None:
+    def wrap(self, model: nn.Module, plan: ModelPlan) -> None:
         """See `Distribution.wrap`."""
         self._models.append(model)
         share(self._peers, [*model.parameters(), *model.buffers()])
@@ -220,6 +220,12 @@ class ServerDistribution:
                     take_state(optimizer, shard.parameters, state)
         with torch.no_grad():
             share(self._peers, [buffer for model in self._models for buffer in model.buffers()])
+
+    def batch(self) -> None:
+        """See `Distribution.batch`."""
+
+    def absent(self, batches: int) -> None:
+        """See `Distribution.absent`: every worker has the whole model."""
 
     def close(self) -> dict[str, Any]:
         """See `Distribution.close`; a second call does nothing. Others who wait hear of an error that is raised."""

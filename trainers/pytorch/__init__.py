@@ -7,7 +7,12 @@ from trainers.lazy import load_when_used
 if TYPE_CHECKING:
     from trainers.pytorch.allreduce_trainer import TorchTrainer as TorchTrainer
     from trainers.pytorch.context import TrainContext as TrainContext
-    from trainers.pytorch.data import GLOBAL as GLOBAL, PER_WORKER as PER_WORKER, BatchSize as BatchSize
+    from trainers.pytorch.data import (
+        GLOBAL as GLOBAL,
+        PER_WORKER as PER_WORKER,
+        BatchSize as BatchSize,
+        Worker as Worker,
+    )
     from trainers.pytorch.deadline import Deadline as Deadline
     from trainers.pytorch.distribution import (
         Distribution as Distribution,
@@ -23,8 +28,13 @@ if TYPE_CHECKING:
         unloaded as unloaded,
     )
     from trainers.pytorch.function_trainer import FunctionTrainer as FunctionTrainer
-    from trainers.pytorch.gradients import AllReducing as AllReducing, ProcessGroup as ProcessGroup, share as share
-    from trainers.pytorch.layouts import ModelPlan as ModelPlan
+    from trainers.pytorch.gradients import ProcessGroup as ProcessGroup, share as share
+    from trainers.pytorch.layouts import (
+        LaidOut as LaidOut,
+        Layout as Layout,
+        Parts as Parts,
+    )
+    from trainers.pytorch.plan import ModelPlan as ModelPlan
     from trainers.pytorch.program import (
         FunctionProgram as FunctionProgram,
         FunctionSettings as FunctionSettings,
@@ -41,6 +51,5 @@ if TYPE_CHECKING:
         random_state as random_state,
         switches as switches,
     )
-    from trainers.pytorch.worker import Worker as Worker
 
 load_when_used(__name__)

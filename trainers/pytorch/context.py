@@ -9,19 +9,20 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh
 from torch.optim import Optimizer
 from torch.utils.data import DataLoader
 
 from trainers import steady
 from trainers.errors import DivergedError, TrialError
 from trainers.gangs import Assignment, Report
-from trainers.pytorch.data import Batches, BatchSize, PreparedData, Shard, unplanned
-from trainers.pytorch.distribution import Distribution, MicroBatch, Peers, trained
-from trainers.pytorch.layouts import ModelPlan, follow
-from trainers.pytorch.plain import norm, number, plain
+from trainers.pytorch.data import Batches, BatchSize, PreparedData, Shard, Worker, unplanned
+from trainers.pytorch.distribution import Distribution, MicroBatch, trained
+from trainers.pytorch.layouts import Layout, Parts, follow
+from trainers.pytorch.plain import no_state, norm, number, plain_state
+from trainers.pytorch.plan import ModelPlan
 from trainers.pytorch.rates import LearningRateRule, scaled
 from trainers.pytorch.state import Mixed, TorchCheckpoint, random_state
-from trainers.pytorch.worker import Worker
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -32,7 +33,7 @@ class TrainContext:
     Args:
         assignment: what is to be trained, until where.
         worker: what this worker brings.
-        peers: the gang's workers.
+        parts: the gang's workers, as the trial's layout groups them.
         distribution: how their gradients become updates.
         resumed: the checkpoint to go on from.
         on_report: is told of each report, on rank 0 the gang's.
@@ -45,7 +46,7 @@ class TrainContext:
         self,
         assignment: Assignment,
         worker: Worker,
-        peers: Peers,
+        parts: Parts,
         distribution: Distribution,
         *,
         resumed: TorchCheckpoint | None,
@@ -56,9 +57,13 @@ class TrainContext:
     ) -> None:
         self.hyperparameters: dict[str, Any] = dict(assignment.hyperparameters)
         self.seed = assignment.seed
-        self.rank, self.world_size = peers.rank, peers.world_size
+        self.rank, self.world_size = parts.data.rank, parts.data.world_size
+        """Of the workers, as data are dealt out to them: those that a layout has share a model count as one."""
         self.device = worker.device
-        self.batch = BatchSize.of(assignment.hyperparameters, peers.world_size)
+        self.layout: Layout = parts.layout
+        self.mesh: DeviceMesh | None = parts.mesh
+        """Of all workers; None where each holds the whole model."""
+        self.batch = BatchSize.of(assignment.hyperparameters, self.world_size)
         self.checkpoint: dict[str, Any] | None = resumed.state if resumed else None
         """What was handed to `report` when this trial was last trained; None at its beginning."""
         self.first_step_at: float | None = None
@@ -67,10 +72,11 @@ class TrainContext:
         """Whether what is going on now is an update for all workers."""
         self._assignment = assignment
         self._worker = worker
-        self._peers = peers
+        self._peers = parts.data
+        self._gang = parts.gang
         self._mixed = distribution.mixed = Mixed(
             worker.models.precision(self.hyperparameters, worker.device),
-            resumed.scale_of(peers.rank) if resumed else None,
+            resumed.scale_of(parts.gang.rank) if resumed else None,
         )
         self._distribution = distribution
         self._resumed = resumed
@@ -83,7 +89,7 @@ class TrainContext:
         self._data = PreparedData(
             worker.shards,
             worker.shard_rows,
-            peers,
+            parts.data,
             self.batch,
             seed=self.seed,
             device=self.device,
@@ -141,20 +147,21 @@ class TrainContext:
     def prepare_model(self, model: Model, plan: ModelPlan | None = None) -> Model:
         """The model on `device`, with rank 0's parameters, ready for `step`; it is the same object.
 
-        Mixed precision and compilation, where the trainer was asked for them, are set up in it.
+        Mixed precision and compilation, where the trainer was asked for them, are set up in it. Where the layout has
+        workers share it, its parameters become pieces: the optimizer has to be made of them, afterwards.
 
         Args:
-            model: any.
-            plan: what is to be done with its blocks and layers, if anything.
+            model: whole, and made alike on every worker.
+            plan: what layouts have to know of it, and what else is to be done with it; most need none.
 
         Raises:
-            TrialError: the model does not match the plan.
+            TrialError: the plan does not match the model, or the layout.
         """
         model.to(self.device)
-        if plan is not None:
-            follow(plan, model, self.world_size, self._distribution.together, self._counts)
+        plan = plan or ModelPlan()
+        follow(plan, model, self.world_size, self._distribution.together, self._counts)
         self._worker.models.set_up(model, self.device, self.hyperparameters, self._mixed)
-        self._distribution.wrap(model)
+        self._distribution.wrap(model, plan)
         return model
 
     def step(self, loss: Tensor, optimizer: Optimizer, *, max_norm: float | None = None) -> bool:
@@ -218,9 +225,9 @@ class TrainContext:
             self._epoch, self._done = epoch, 0.0
             yield epoch
             if self._reported <= epoch:
-                unit = self._worker.unit
                 raise TrialError(
-                    f"rank {self.rank} ended {unit} {epoch} without a report; call report() once a {unit}, on every rank"
+                    f"rank {self.rank} ended {self._now} without a report; call report() once a {self._worker.unit}, "
+                    "on every rank"
                 )
             epoch += 1
 
@@ -261,23 +268,22 @@ class TrainContext:
         """
         step = self._epoch + 1
         if self._reported >= step:
-            unit = self._worker.unit
-            raise TrialError(f"{unit} {self._epoch} was reported twice; call report() once in each of epochs()")
+            raise TrialError(f"{self._now} was reported twice; call report() once in each of epochs()")
         numbers = {name: number(name, value) for name, value in metrics.items()}
-        state = None if checkpoint is None and not final else self._plain(checkpoint)
+        state = None if checkpoint is None and not final else plain_state(checkpoint, self._now)
         if self._behind:
             self.synchronize()
         self._beat()
         report = Report(step=step, metrics=numbers)
         diverged = self._assignment.divergence(report)
         asked = bool(diverged) or (state is not None and (final or self._halted()))
-        ends = self._peers.meet(f"the report of {self._worker.unit} {self._epoch}", asked)
+        ends = self._peers.meet(f"the report of {self._now}", asked)
         self._reported = step
-        if diverged and self.rank == 0:
+        if diverged and self._gang.rank == 0:
             self._on_report(report)  # Before any worker ends.
-        if ends and self._peers.meet(f"the end with the report of unit {self._epoch}", bool(diverged)):
+        if ends and self._peers.meet(f"the end with the report of {self._now}", bool(diverged)):
             raise DivergedError(diverged or f"{self._assignment.objective} is not finite on rank 0 at unit {step}")
-        over = ends and self._peers.gather(final)[0]
+        over = ends and self._gang.gather(final)[0]
         if ends:
             self._stop = step
         if step == self._stop:
@@ -304,15 +310,16 @@ class TrainContext:
         """Data and random states as when the trial was last trained; at its beginning each rank gets its own states."""
         self._data.rewind()
         states = self._resumed.random if self._resumed else ()
-        if self._resumed is None or (self._worker.elastic and self.rank >= len(states)):
+        gang = self._gang
+        if self._resumed is None or (self._worker.elastic and gang.rank >= len(states)):
             random_state.seed_all(random_state.derive(self.seed, "rank", self.rank))
-        elif len(states) != self.world_size and not self._worker.elastic:
+        elif len(states) != gang.world_size and not self._worker.elastic:
             raise TrialError(
                 f"the checkpoint was trained by {len(states)} workers, and this gang has "
-                f"{self.world_size}; go on with as many, or train from the beginning"
+                f"{gang.world_size}; go on with as many, or train from the beginning"
             )
         else:
-            random_state.put(states[self.rank], self.device)
+            random_state.put(states[gang.rank], self.device)
 
     def _steps_with(self, optimizer: Optimizer) -> Iterator[MicroBatch]:
         """The micro-batches that an optimizer is stepped with where nobody counts rows."""
@@ -341,24 +348,16 @@ class TrainContext:
         finally:
             self.updating = False
 
-    def _plain(self, checkpoint: object) -> dict[str, Any]:
-        """The value as it will be read back; checked in every report, so that the first one says what is wrong."""
-        if not isinstance(checkpoint, Mapping):
-            raise self._no_state(checkpoint)
-        state: dict[str, Any] = plain(dict(checkpoint), "checkpoint")
-        return state
-
-    def _no_state(self, state: object) -> TrialError:
-        return TrialError(
-            f"the report of {self._worker.unit} {self._epoch} came with checkpoint={state!r}; give report(metrics, checkpoint="
-            "{'model': model.state_dict(), 'optimizer': optimizer.state_dict()}), without which the trial cannot go on"
-        )
+    @property
+    def _now(self) -> str:
+        """The unit that is being trained, for messages."""
+        return f"{self._worker.unit} {self._epoch}"
 
     def _save(self, state: dict[str, Any] | None, ended: dict[str, float] | None) -> None:
         if state is None:
-            raise self._no_state(None)
-        states, scales = zip(*self._peers.gather((random_state.take(self.device), self._mixed.state)), strict=True)
-        if self.rank == 0:
+            raise no_state(None, self._now)
+        states, scales = zip(*self._gang.gather((random_state.take(self.device), self._mixed.state)), strict=True)
+        if self._gang.rank == 0:
             self._on_end(
                 TorchCheckpoint(
                     step=self._reported if ended is None else self._assignment.stop,
@@ -381,6 +380,12 @@ class _Passes:
     def begin(self, micro: MicroBatch, number: int, done: float) -> None:
         """See `trainers.pytorch.data.loading.Passes`."""
         self._context._micro, self._context._pass, self._context._done = micro, number, done
+        self._context._distribution.batch()
+
+    def absent(self, batches: int) -> None:
+        """See `trainers.pytorch.data.loading.Passes`."""
+        if batches:
+            self._context._distribution.absent(batches)
 
     def end(self) -> None:
         """See `trainers.pytorch.data.loading.Passes`; a pass that was not trained on needs no synchronizing."""

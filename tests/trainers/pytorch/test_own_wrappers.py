@@ -1,4 +1,4 @@
-"""A function's own DistributedDataParallel or FSDP2, with plain backward passes and steps, on one gang after another."""
+"""A function's own DistributedDataParallel or FSDP2, with plain backward passes and steps, trial after trial."""
 
 from __future__ import annotations
 
@@ -135,5 +135,5 @@ def test_a_plain_model_is_refused_behind_a_trial_with_a_wrapper(pair: ProcessGan
 
 
 def test_parameter_servers_hear_of_no_wrapper(tmp_path):
-    with pytest.raises(TrialError, match="called SGD.step"):
+    with pytest.raises(TrialError, match=r"called SGD\.step"):
         servers(keeps_one, assignment(tmp_path, per_worker_batch_size=8, num_workers=2))

@@ -71,7 +71,8 @@ class IteratedBatches(Batches):
                     continue
                 self.place.position = (number, at + 1)
                 if not micro.rows and not torch.is_grad_enabled():
-                    continue  # An evaluation counts rows: none may come twice.
+                    self._passes.absent(1)  # An evaluation counts rows: none may come twice.
+                    continue
                 self._completes = micro.last
                 self._passes.begin(micro, number, self._done(at))
                 yield moved(batch, self._device)
@@ -106,8 +107,8 @@ class IteratedBatches(Batches):
                 latest = mine[at] if at < len(mine) else latest
                 if latest is None:
                     raise TrialError(
-                        f"the DataLoader's {type(self._loader.dataset).__name__} gives rank {rank} of {workers} no batch; "
-                        "use fewer workers, or smaller batches"
+                        f"the DataLoader's {type(self._loader.dataset).__name__} gives rank {rank} of {workers} no "
+                        "batch; use fewer workers, or smaller batches"
                     )
                 yield micro, latest
 

@@ -9,8 +9,9 @@ from torch import nn
 
 from trainers.errors import TrialError
 from trainers.pytorch.layouts.batch_norm import synchronize_norms
-from trainers.pytorch.layouts.blocks import blocks_of, recompute
-from trainers.pytorch.layouts.plan import ModelPlan
+from trainers.pytorch.layouts.plan import blocks_of
+from trainers.pytorch.layouts.recomputing import recompute
+from trainers.pytorch.plan import ModelPlan
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -29,7 +30,7 @@ def follow(
         counts: whether this worker's rows of the batch count, or it has none left.
 
     Raises:
-        TrialError: the model has no blocks, or the workers have no batch together.
+        TrialError: the model has no blocks that the plan names, or the workers have no batch together.
     """
     if plan.sync_batch_norm and workers > 1:
         if together is None:
@@ -39,4 +40,9 @@ def follow(
             )
         synchronize_norms(model, together, counts)
     if plan.recompute:
-        recompute(blocks_of(model, plan))
+        if not (blocks := blocks_of(model, plan)):
+            raise TrialError(
+                f"ModelPlan(recompute=True): {type(model).__name__} has no ModuleList or Sequential; name the classes "
+                "of its blocks with ModelPlan(blocks=...)"
+            )
+        recompute(blocks)

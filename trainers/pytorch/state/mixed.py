@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -71,6 +71,8 @@ class Mixed:
         self._places: dict[tuple[nn.Module, str], _Place] = {}
         self._places_of: dict[nn.Module, list[_Place]] = {}
         self._stepping = False
+        self.gathers = False
+        """Whether low copies are made as a model's shards are gathered (FSDP2), and not here."""
 
     @property
     def state(self) -> tuple[float, int] | None:
@@ -93,7 +95,7 @@ class Mixed:
     @contextmanager
     def computing(self, model: nn.Module) -> Iterator[None]:
         """Runs a forward pass of a model in its low copy."""
-        if not self.precision.copies:
+        if not self.precision.copies or self.gathers:
             yield
             return
         if model not in self._places_of:
@@ -148,8 +150,14 @@ class Mixed:
             if parameter in self._copies:
                 self._copies[parameter].grad = None
 
-    def unscaled(self, gradients: Iterable[Tensor | None]) -> bool:
+    def unscaled(
+        self, gradients: Iterable[Tensor | None], finite: Callable[[Sequence[Tensor]], bool] | None = None
+    ) -> bool:
         """Takes the scale out of an update's gradients, in place; whether they are finite, and the update counts.
+
+        Args:
+            gradients: all that the update is made of.
+            finite: finds out whether they are, where workers have different ones; alike on all.
 
         Raises:
             DivergedError: they are not at any scale.
@@ -159,10 +167,9 @@ class Mixed:
         present = [gradient for gradient in gradients if gradient is not None]
         for gradient in present:
             gradient.mul_(1.0 / self._scale.scale)
-        sums = [gradient.sum(dtype=_summed(gradient)) for gradient in present]
-        finite = all(bool(torch.isfinite(one)) for one in sums)
-        self._scale.update(finite)
-        return finite
+        counts = (finite or _finite)(present)
+        self._scale.update(counts)
+        return counts
 
     def _copied(self, model: nn.Module) -> list[_Place]:
         places = []
@@ -224,6 +231,11 @@ def _add(parameter: nn.Parameter, low: Tensor) -> None:
         gradient = low.grad.to(parameter.dtype)
         parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
         low.grad = None
+
+
+def _finite(gradients: Sequence[Tensor]) -> bool:
+    sums = [gradient.sum(dtype=_summed(gradient)) for gradient in gradients]
+    return all(bool(torch.isfinite(one)) for one in sums)
 
 
 def _summed(gradient: Tensor) -> torch.dtype:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from trainers.pytorch.data import Shard, Stream
+from trainers.pytorch.data.loading import Shard
+from trainers.pytorch.data.streaming import Stream
 from trainers.pytorch.state import Models
 
 if TYPE_CHECKING:

@@ -14,9 +14,7 @@ from tests.support.allreduce import only, program
 from tests.support.networks import assignment, close, small_buckets, state
 from tests.support.process_gang import ProcessGang, serve_alone
 from trainers import ModelPlan
-from trainers.errors import TrialError
-from trainers.pytorch.layouts import blocks_of
-from trainers.pytorch.layouts.blocks import recompute
+from trainers.pytorch.layouts.recomputing import recompute
 
 
 class Block(nn.Module):
@@ -45,17 +43,12 @@ class Deep(nn.Module):
         return self.last(rows)
 
 
-def test_blocks_are_the_outermost_members_or_of_the_classes_that_are_named():
-    model = Deep()
-    assert blocks_of(model, ModelPlan()) == [*model.blocks]
-    assert blocks_of(model, ModelPlan(blocks=(Block,))) == [*model.blocks]
-    assert blocks_of(model, ModelPlan(blocks=(nn.Linear,)))[0] is model.first
-    shared = nn.Sequential(model.first, model.first, nn.ReLU())
-    assert blocks_of(shared, ModelPlan()) == [model.first, shared[2]]
-    with pytest.raises(TrialError, match=r"prepare_model: Linear has no ModuleList or Sequential; give ModelPlan\("):
-        blocks_of(nn.Linear(2, 2), ModelPlan())
-    with pytest.raises(TrialError, match="prepare_model: Linear has no Block, GELU"):
-        blocks_of(nn.Linear(2, 2), ModelPlan(blocks=(Block, nn.GELU)))
+def test_a_model_without_blocks_is_refused(tmp_path):
+    def function(context) -> None:
+        context.prepare_model(nn.Linear(6, 2), ModelPlan(recompute=True))
+
+    [error] = serve_alone(program(function)(), assignment(tmp_path))
+    assert "Linear has no ModuleList or Sequential; name the classes of its blocks with ModelPlan" in str(error)
 
 
 def pass_through(model: nn.Module, rows: torch.Tensor) -> tuple[dict, int]:

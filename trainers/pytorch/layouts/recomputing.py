@@ -1,4 +1,4 @@
-"""Blocks of a model, and their activations computed again in the backward pass."""
+"""Activations of blocks, computed again in the backward pass."""
 
 from __future__ import annotations
 
@@ -11,40 +11,8 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from trainers.errors import TrialError
-from trainers.pytorch.layouts.plan import ModelPlan
-
 NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 """Layers with running statistics, which a second forward pass would move twice."""
-
-
-def blocks_of(model: nn.Module, plan: ModelPlan) -> list[nn.Module]:
-    """The outermost blocks of a model, each once, in the order of its modules.
-
-    Args:
-        model: any.
-        plan: its `blocks`, or else the members of `ModuleList`s and `Sequential`s.
-
-    Raises:
-        TrialError: there are none.
-    """
-    if plan.blocks is None:
-        found = list(_members(model))
-    else:
-        found = [module for module in model.modules() if isinstance(module, tuple(plan.blocks))]
-    outermost: list[nn.Module] = []
-    inner: set[nn.Module] = set()
-    for block in found:
-        if block not in inner:
-            outermost.append(block)
-            inner.update(block.modules())
-    if not outermost:
-        names = "ModuleList or Sequential" if plan.blocks is None else ", ".join(kind.__name__ for kind in plan.blocks)
-        raise TrialError(
-            f"prepare_model: {type(model).__name__} has no {names}; give ModelPlan(blocks=(Block,)) with the classes of "
-            "its blocks"
-        )
-    return outermost
 
 
 def recompute(blocks: Sequence[nn.Module]) -> None:
@@ -54,13 +22,6 @@ def recompute(blocks: Sequence[nn.Module]) -> None:
     """
     for block in blocks:
         block.forward = MethodType(_again(_forward_of(block)), block)
-
-
-def _members(module: nn.Module) -> Iterator[nn.Module]:
-    for child in module.children():
-        if isinstance(module, nn.ModuleList | nn.Sequential):
-            yield child
-        yield from _members(child)
 
 
 def _forward_of(block: nn.Module) -> Callable[..., Any]:

@@ -1,0 +1,133 @@
+"""Layouts of shards and tensors train as one worker does with the same global batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from ray.train import ScalingConfig
+
+from tests.support.networks import assignment
+from tests.support.process_gang import ProcessGang, process_gang, serve_alone
+from tests.support.transformer import PLAN, Transformer, loss_of, text, train_text
+from trainers import TorchTrainer, TrainContext
+from trainers.gangs.messages import Segment
+from trainers.pytorch.state.checkpoint import TorchCheckpoint
+
+pytestmark = pytest.mark.process
+
+EPOCHS = 5
+"""Of 4 updates each, the last of which has 3 rows of 8."""
+
+LAYOUTS = ["shard=4", "replicate=2 shard=2", "tensor=4", "shard=2 tensor=2", "replicate=2 tensor=2"]
+
+
+@pytest.fixture(scope="module")
+def gang(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessGang]:
+    with process_gang(4, str(tmp_path_factory.mktemp("stores"))) as started:
+        yield started
+
+
+def program(function: Any, layout: str = "", **options: Any) -> Any:
+    """Makes the program of a trainer, on whichever process asks."""
+
+    def make() -> Any:
+        from trainers import Layout
+
+        trainer = TorchTrainer(function, scaling=ScalingConfig(num_workers=0), report_timeout_s=60.0, **options)
+        trainer.layout = Layout.parse(layout)
+        return trainer.program({})
+
+    return make
+
+
+def ended(answers: list[Any]) -> list[Segment]:
+    """The segments of all ranks' last assignments."""
+    for answer in answers:
+        for each in answer:
+            if isinstance(each, Exception):
+                raise each
+    return [answer[-1] for answer in answers]
+
+
+def parameters(folder: Path) -> dict[str, torch.Tensor]:
+    """What the workers left."""
+    values: dict[str, torch.Tensor] = {}
+    for file in sorted(folder.glob("*.pt")):
+        values |= torch.load(file)
+    return values
+
+
+@pytest.fixture(scope="module", params=[torch.float64, torch.float32], ids=str)
+def alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any, Any]:
+    """What one worker comes to."""
+    folder = tmp_path_factory.mktemp("alone")
+    words = {"global_batch_size": 8, "clip": 0.5, "leave": str(folder)}
+    made = program(partial(train_text, dtype=request.param))()
+    segment = serve_alone(made, assignment(folder / "trials", stop=EPOCHS, **words))[0]
+    assert isinstance(segment, Segment), segment
+    return request.param, segment.reports, parameters(folder)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_losses_and_parameters_are_those_of_one_worker(
+    gang: ProcessGang, alone: tuple[Any, Any, Any], tmp_path: Path, layout: str
+) -> None:
+    dtype, reports, values = alone
+    near = 1e-12 if dtype == torch.float64 else 2e-5
+    words = {"global_batch_size": 8, "clip": 0.5, "leave": str(tmp_path)}
+    made = program(partial(train_text, dtype=dtype), layout)
+    segment = ended(gang.run(made, assignment(tmp_path / "trials", stop=EPOCHS, **words)))[0]
+    for mine, theirs in zip(segment.reports, reports, strict=True):
+        assert mine.metrics["train:loss"] == pytest.approx(theirs.metrics["train:loss"], abs=near)
+    found = parameters(tmp_path)
+    assert found.keys() == values.keys()
+    for name, value in values.items():
+        assert (found[name] - value).abs().max() < near, name
+
+
+def bursts(context: TrainContext) -> None:
+    """Of 8 updates the third overflows in half precision, on one worker alone."""
+    words = context.hyperparameters
+    torch.manual_seed(5)
+    model = context.prepare_model(Transformer(), replace(PLAN, recompute=words["recompute"]))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
+    rows = text(8)[context.rank :: context.world_size]
+    dtypes = set()
+    for _ in context.epochs():
+        for at in range(8):
+            factor = words["burst"] if at == 2 and context.rank == 1 else 1.0
+            context.step(loss_of(model, rows) * factor, optimizer, max_norm=0.5)
+        dtypes |= {str(part.dtype) for part in model.parameters()}
+        steps = {int(state["step"]) for state in optimizer.state.values()}
+        with torch.no_grad():
+            loss = context.sum(loss_of(model, rows)) / context.world_size
+        context.report({"train:loss": float(loss)}, checkpoint={"dtypes": sorted(dtypes), "steps": sorted(steps)})
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16", "bf16-master", "fp16-master"])
+@pytest.mark.parametrize("recompute", [False, True])
+def test_shards_train_in_low_precision_and_leave_out_the_same_updates(
+    gang: ProcessGang, tmp_path: Path, precision: str, recompute: bool
+) -> None:
+    losses = {}
+    words = {"precision": precision, "recompute": recompute, "burst": 1e9 if "fp16" in precision else 1.0}
+    for layout in ("", "replicate=2 shard=2"):
+        trial = assignment(tmp_path / layout, stop=1, **words)
+        segment = ended(gang.run(program(bursts, layout), trial))[0]
+        losses[layout] = segment.reports[-1].metrics["train:loss"]
+        kept = TorchCheckpoint.read(segment.checkpoint)
+        assert kept.state == {"dtypes": ["torch.float32"], "steps": [7 if "fp16" in precision else 8]}
+        assert set(kept.scales) == ({(32768.0, 5)} if "fp16" in precision else set())
+    assert losses["replicate=2 shard=2"] == pytest.approx(losses[""], abs=0.03)
+
+
+def test_a_master_copy_without_shards_is_refused(gang: ProcessGang, tmp_path: Path) -> None:
+    trial = assignment(tmp_path, stop=1, precision="bf16-master", recompute=False, burst=1.0)
+    [[error], *_] = gang.run(program(bursts, "tensor=4"), trial)
+    assert "low copies as shards are gathered, and the layout has none; give 'bf16', or shard=2" in str(error)
