@@ -9,7 +9,6 @@ from typing import Any
 from weakref import WeakSet
 
 from torch import nn
-from torch.distributed.tensor import DTensor
 from torch.nn.modules.module import register_module_module_registration_hook
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
@@ -68,6 +67,8 @@ class _Wrapped:
 
     def trains(self, optimizer: Optimizer) -> bool:
         """Whether PyTorch adds up the gradients of all parameters of an optimizer; looked at once."""
+        from torch.distributed.tensor import DTensor  # Others do not wait for its modules.
+
         if optimizer not in self._known:
             wrapped = {id(parameter) for model in self._models for parameter in model.parameters()}
             parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
