@@ -226,7 +226,7 @@ class TrainContext:
             yield epoch
             if self._reported <= epoch:
                 raise TrialError(
-                    f"rank {self.rank} ended {self._now} without a report; call report() once a {self._worker.unit}, "
+                    f"rank {self.rank} ended {self._now} without a report; call report() in every {self._worker.unit}, "
                     "on every rank"
                 )
             epoch += 1
@@ -234,7 +234,7 @@ class TrainContext:
     def steps(self, batches: Batches) -> Iterator[Any]:
         """The batches of one unit: of the trainer's `steps_per_report` updates, over the ends of passes.
 
-        The next call goes on behind them, in the same pass, after a pause as well.
+        The next call goes on behind them, in the same pass, after a pause as well. All workers meet at their end.
 
         Args:
             batches: what `prepare_data` gave.
@@ -246,7 +246,9 @@ class TrainContext:
             raise TrialError(
                 "context.steps() takes a trainer with steps_per_report=100, say, which has a report so often"
             )
-        return batches.steps(self._worker.steps)
+        yield from batches.steps(self._worker.steps)
+        if self._behind:
+            self.synchronize()  # As at the end of a pass: servers hand in the optimizer's state.
 
     def report(
         self, metrics: Mapping[str, Any], checkpoint: Mapping[str, Any] | None = None, *, final: bool = False

@@ -69,7 +69,7 @@ def test_reporting_from_one_rank_only_is_found(gang: ProcessGang, tmp_path):
 
     first, *others = only_errors(gang.run(program(train), assignment(tmp_path)))
     assert "rank 1" in str(first) or "rank 2" in str(first)
-    assert all("without a report; call report() once an epoch, on every rank" in str(error) for error in others)
+    assert all("without a report; call report() in every epoch, on every rank" in str(error) for error in others)
     again = gang.run(program(train_exactly), assignment(tmp_path, name="again", per_worker_batch_size=4))
     only(again)
 

@@ -149,5 +149,5 @@ def forgets(context) -> None:
 def test_a_unit_without_a_report_is_told_in_its_word(gang: ProcessGang, tmp_path, steps, unit):
     made = program(forgets, steps_per_report=steps)
     errors = only_errors(gang.run(made, assignment(tmp_path, per_worker_batch_size=8)))
-    assert f"ended {unit} 0 without a report; call report() once a {unit}" in str(errors[0])
+    assert f"ended {unit} 0 without a report; call report() in every {unit}" in str(errors[0])
     only([[1]])
