@@ -171,6 +171,11 @@ class ServerDistribution:
         return
 
     @property
+    def takes_wrappers(self) -> bool:
+        """See `Distribution.takes_wrappers`: the servers would not hear of their gradients."""
+        return False
+
+    @property
     def takes_own_steps(self) -> bool:
         """See `Distribution.takes_own_steps`: the servers would not hear of one."""
         return False

@@ -81,6 +81,10 @@ class Distribution(Protocol):
     def takes_own_steps(self) -> bool:
         """Whether a step that the function takes with an optimizer itself is one that all workers take."""
 
+    @property
+    def takes_wrappers(self) -> bool:
+        """Whether it takes such steps of models that the function distributes itself, by PyTorch's own means."""
+
     def wrap(self, model: nn.Module, plan: ModelPlan) -> None:
         """Makes a model ready to be trained, in place: its parameters are those of rank 0 on every worker."""
 

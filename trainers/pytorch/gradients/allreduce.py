@@ -69,6 +69,11 @@ class AllReduce:
         """See `Distribution.takes_own_steps`: of one worker, which has no other's parameters to agree with."""
         return self._peers.world_size == 1
 
+    @property
+    def takes_wrappers(self) -> bool:
+        """See `Distribution.takes_wrappers`."""
+        return True
+
     def wrap(self, model: nn.Module, plan: ModelPlan) -> None:
         """See `Distribution.wrap`."""
         self._models.append(model)
@@ -88,7 +93,7 @@ class AllReduce:
         if self._peers.world_size == 1:
             self._step(optimizer, max_norm)
             optimizer.zero_grad()
-            self.mixed.clear(trained(optimizer))
+            self.mixed.clear(p for group in optimizer.param_groups for p in group["params"])
             return
         sums = self._sums[optimizer]
         if sums.others:

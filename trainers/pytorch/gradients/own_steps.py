@@ -35,7 +35,7 @@ def refused(distribution: Distribution, peers: Peers, ours: Callable[[], bool]) 
         return
     # Workers that are simulated are threads of one process.
     mine = threading.get_ident()
-    own = _Wrapped() if distribution.together is not None else None
+    own = _Wrapped() if distribution.takes_wrappers else None
 
     def check(optimizer: Optimizer, *_: Any) -> None:
         if threading.get_ident() != mine or ours() or (own is not None and own.trains(optimizer)):

@@ -93,6 +93,11 @@ class Sharded:
         """See `Distribution.takes_own_steps`: gradients that no `backward` weighed are no update's."""
         return False
 
+    @property
+    def takes_wrappers(self) -> bool:
+        """See `Distribution.takes_wrappers`: shards are of the layout's own making."""
+        return False
+
     def wrap(self, model: nn.Module, plan: ModelPlan) -> None:
         """See `Distribution.wrap`; parameters become DTensors.
 

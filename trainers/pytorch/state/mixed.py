@@ -129,6 +129,9 @@ class Mixed:
         Raises:
             TrialError: the parameters have gradients of their own.
         """
+        if not self._copies:  # As in most trials, at every update.
+            yield
+            return
         pairs = [(parameter, self._copies[parameter]) for parameter in parameters if parameter in self._copies]
         for parameter, low in pairs:
             if parameter.grad is not None and parameter.grad.count_nonzero():
@@ -146,7 +149,7 @@ class Mixed:
 
     def clear(self, parameters: Iterable[nn.Parameter]) -> None:
         """Gives up the gradients of low copies."""
-        for parameter in parameters:
+        for parameter in parameters if self._copies else ():
             if parameter in self._copies:
                 self._copies[parameter].grad = None
 
