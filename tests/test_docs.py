@@ -318,6 +318,12 @@ def test_rows_of_a_shard_are_transformed() -> None:
     assert names["result"].metrics["validation:accuracy"] > 0.9
 
 
+def test_the_recipe_learns(first: dict) -> None:
+    names = run(shown("recipe"), first, workers=2)
+    found = names["trainer"].fit({"train": names["data"].train, "validation": names["data"].validation})
+    assert found.metrics["validation:accuracy"] > 0.9
+
+
 def test_the_same_function_is_tuned_on_parameter_servers(first: dict, capsys) -> None:
     _, server, tuning = (code for name, code in BLOCKS if not name)
     server = server.replace('"mode"', '"num_workers": 4, "mode"').replace('"epochs": 10', '"epochs": 2')

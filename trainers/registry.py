@@ -85,5 +85,9 @@ def unit_in(state: Mapping[str, Any]) -> str:
     """The word for a unit of resource in a trainer's record; of a user's own class, which is not imported, "unit"."""
     if state.get("trainer") not in TRAINERS:
         return Trainer.unit
-    units = {unit_in(part) for part in parts_of(state).values()} or {trainer_class(state["trainer"]).unit}
+    units = {unit_in(part) for part in parts_of(state).values()}
+    if not units:
+        kind = trainer_class(state["trainer"])
+        unit_of = getattr(kind, "unit_of", None)  # Of trainers whose options say what a unit is.
+        units = {kind.unit if unit_of is None else unit_of(dict(state.get("options") or {}))}
     return units.pop() if len(units) == 1 else Trainer.unit

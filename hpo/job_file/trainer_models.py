@@ -109,6 +109,9 @@ class _FunctionSpec(_TrainerSpec):
     metrics: Annotated[list[str], Give("a list of names, such as [validation:accuracy]")] | None = Field(
         None, description="what the function reports, so that the objective is checked before the job starts; null: not"
     )
+    precision: Literal["fp32", "bf16", "fp16", "bf16-master", "fp16-master"] = Field(
+        "fp32", description="mixed precision; with -master, gradients in it as well"
+    )
     report_timeout_s: float = Field(
         1800.0, gt=0, description="seconds that the function may take to a report, and workers wait for each other"
     )
@@ -117,6 +120,10 @@ class _FunctionSpec(_TrainerSpec):
     )
     profile_steps: Annotated[list[int], Give("two numbers, such as [10, 20]")] = Field(
         [10, 20], description="the steps of a trial between which it is profiled"
+    )
+
+    steps_per_report: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="updates in a unit of resource, for functions that report so often; null: a unit is an epoch"
     )
 
     def code(self) -> list[NamedCode]:
@@ -135,7 +142,6 @@ class TorchSpec(_FunctionSpec):
     python: ClassVar[str] = "TorchTrainer"
 
     type: Literal["torch"] = Field(description="PyTorch, a training function on every worker, gradients by AllReduce")
-    precision: Literal["fp32", "bf16"] = Field("fp32", description="bf16: mixed precision")
     compile: bool = Field(False, description="compile models with torch.compile")
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
 import sys
-import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,17 +16,19 @@ from torch.optim import Optimizer
 
 from trainers.errors import DivergedError, GangError, TrialError, WarmbandError
 from trainers.gangs import one_line
+from trainers.parameter_server.clock import Clock, WallClock
 from trainers.parameter_server.flat import Block
 from trainers.parameter_server.opening import Opening, Options, check, groups_of, restricted, take_state
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.sharding import spread
-from trainers.pytorch import Communication, HostClock, MicroBatch, ModelPlan, Peers, share, trained, weighed
+from trainers.parameter_server.wire import unpack_number
+from trainers.pytorch import Communication, HostClock, MicroBatch, Mixed, ModelPlan, Peers, share, trained, weighed
 
 PATIENCE_SECONDS = 600.0
 
 
 class Link(Protocol):
-    """A worker's way to one server. It does not wait for what it asks with `push` and `meet`; `pull` does.
+    """A worker's way to one server. It does not wait for what it asks with `push`, `clip` and `meet`; `pull` does.
 
     Raises:
         DivergedError: the parameters are not finite.
@@ -45,50 +47,23 @@ class Link(Protocol):
     def push(self, rows: int, options: Options | None) -> None:
         """Sends the gradients, averaged over so many rows; no rows and no gradients are a step that changes nothing."""
 
+    def clip(self, norm: float) -> None:
+        """Behind a push whose answer was a norm: that of the whole update's gradient, of all servers together."""
+
     def meet(self, waited: float) -> None:
         """Says that this worker is at the end of its pass, and how many seconds it waited in it."""
 
     def pull(self) -> bytes:
-        """Waits until this worker may go on, with the values; after a meeting rank 0 gets the optimizer's state too."""
+        """Waits until this worker may go on, with the values; after a meeting rank 0 gets the optimizer's state too.
+
+        After a push that is clipped over several servers: the norm of this one's part, and no values yet.
+        """
 
     def account(self) -> dict[str, Any]:
         """The server's account so far; after `leave` too."""
 
     def leave(self, failure: WarmbandError) -> None:
         """Takes no further part; who waits for this worker is told `failure`. A server that is gone is no error."""
-
-
-class Clock(Protocol):
-    """Clock of a worker, on which its steps take time; `name` is for the record."""
-
-    name: str
-
-    def now(self) -> float:
-        """In seconds."""
-
-    def step(self, number: int, delay: float) -> None:
-        """Before push `number`, counted over the trial's life: lets `delay` seconds pass."""
-
-    def level(self) -> None:
-        """All workers have met: those whose time is virtual are at one time from here on."""
-
-
-class WallClock:
-    """Real time."""
-
-    name = "wall"
-
-    def now(self) -> float:
-        """See `Clock.now`."""
-        return time.monotonic()
-
-    def step(self, number: int, delay: float) -> None:
-        """See `Clock.step`."""
-        if delay:
-            time.sleep(delay)
-
-    def level(self) -> None:
-        """See `Clock.level`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +107,7 @@ class ServerDistribution:
         clock: Clock | None = None,
         patience: float = PATIENCE_SECONDS,
     ) -> None:
+        self.mixed = Mixed()
         self._peers = peers
         self._links = list(links)
         self._settings = settings
@@ -164,6 +140,16 @@ class ServerDistribution:
         share(self._peers, [*model.parameters(), *model.buffers()])
 
     @property
+    def together(self) -> None:
+        """See `Distribution.together`; workers meet at the servers alone."""
+        return
+
+    @property
+    def takes_wrappers(self) -> bool:
+        """See `Distribution.takes_wrappers`: the servers would not hear of their gradients."""
+        return False
+
+    @property
     def takes_own_steps(self) -> bool:
         """See `Distribution.takes_own_steps`: the servers would not hear of one."""
         return False
@@ -176,19 +162,27 @@ class ServerDistribution:
     def update(self, optimizer: Optimizer, micro: MicroBatch, max_norm: float | None = None) -> None:
         """See `Distribution.update`."""
         self._begin(optimizer)
-        if max_norm is not None:
-            max_norm = self._clipped(optimizer, max_norm)
-        for shard in self._shards:
-            for block in shard.blocks:
-                block.collect()
+        parameters = trained(optimizer)
+        with self.mixed.handed_over(parameters):
+            finite = self.mixed.unscaled(parameter.grad for parameter in parameters)
+            if max_norm is not None:
+                max_norm = self._clipped(optimizer, max_norm)
+            for shard in self._shards:
+                for block in shard.blocks:
+                    block.collect()
+        self.mixed.clear(parameters)
         options = Options(groups=groups_of(optimizer), max_norm=max_norm)
         changed = options if options != self._options else None
         self._options = options
         self._clock.step(self._pushes, self._delay())
         self._pushes += 1
         before = self._clock.now()
+        rows = micro.update_rows if finite else 0  # An overflow of this worker's is no update of the others'.
         with self.communication.waiting:
-            self._exchange(lambda link: link.push(micro.update_rows, changed))
+            norms = self._exchange(lambda link: link.push(rows, changed))
+            if max_norm is not None and len(self._shards) > 1:
+                whole = math.hypot(*map(unpack_number, norms))
+                self._exchange(lambda link: link.clip(whole))
         self._waited += self._clock.now() - before
         size = sum(block.layout.bytes for shard in self._shards for block in shard.blocks)
         self.communication.bytes += size * (2 if micro.update_rows else 1)  # A push without rows has no gradients.
@@ -229,19 +223,19 @@ class ServerDistribution:
             self._leave(self._reason(sys.exception()))
 
     def _clipped(self, optimizer: Optimizer, max_norm: float) -> float | None:
-        """Clips here what is all of an update's gradient, and leaves the rest to the server that adds it up.
+        """Clips here what is all of an update's gradient, and leaves the rest to the servers that add it up.
 
         Raises:
-            TrialError: no server has all of it.
+            TrialError: servers may each add up other workers' gradients.
         """
         if self._settings.workers_an_update == 1:
             nn.utils.clip_grad_norm_(trained(optimizer), max_norm)
             return None
-        if self._settings.num_servers > 1:
+        if self._settings.num_servers > 1 and self._settings.backup_workers:
             raise TrialError(
-                f"context.step(max_norm={max_norm:g}) with mode 'sync' and num_servers {self._settings.num_servers}: "
-                "none of the servers knows the norm of the whole gradient; use num_servers 1, or mode 'async' or "
-                "'bounded'"
+                f"context.step(max_norm={max_norm:g}) with mode 'sync', num_servers {self._settings.num_servers} and "
+                f"backup_workers {self._settings.backup_workers}: each server may leave out another worker, so that no "
+                "update has one norm; use num_servers 1, or backup_workers 0"
             )
         return max_norm
 

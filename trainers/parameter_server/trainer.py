@@ -35,11 +35,13 @@ class ParameterServerTrainer(FunctionTrainer):
         hyperparameters: see `Trainer`.
         metrics: what the function reports, such as ("validation:accuracy",), to be checked before a job starts; None
             where that is not known.
+        precision: see `trainers.pytorch.state.Precision`. Gradients are pushed in the parameters' own precision.
         report_timeout_s: seconds that the function may take to a report, and workers wait for each other.
         profile: trials to profile, and between which steps; see `FunctionTrainer`.
         profile_steps: likewise.
         server_resources: what each server asks Ray for, such as {"CPU": 1}; without, they ask for nothing and use the
             workers' cores.
+        steps_per_report: see `trainers.pytorch.FunctionTrainer`; updates are counted as a worker makes them.
 
     Raises:
         ConfigurationError: a value is wrong.
@@ -143,8 +145,10 @@ class ParameterServerTrainer(FunctionTrainer):
         settings = FunctionSettings(
             function=self.train_loop_per_worker,
             use_gpu=bool(self.scaling.use_gpu),
+            precision=self.precision,
             report_timeout_s=self.report_timeout_s,
             profiling=self.profiling,
+            steps=self.steps_per_report,
         )
         if self.in_hand:
             return SimulatedProgram(channels, settings)

@@ -19,7 +19,7 @@ from trainers.parameter_server.flat import raw
 from trainers.parameter_server.opening import Opening, Options
 
 _HEAD = struct.Struct("<BIIQ")
-_SECONDS = struct.Struct("<d")
+_NUMBER = struct.Struct("<d")
 _RANK = struct.Struct("<I")
 _WELCOME = b"\x01"
 CONNECT_SECONDS = 30.0
@@ -38,6 +38,7 @@ class Ask(IntEnum):
     MEET = 4
     ACCOUNT = 5
     LEAVE = 6
+    CLIP = 7
 
 
 class Answer(IntEnum):
@@ -194,9 +195,13 @@ class SocketLink:
         note = pickle.dumps(options) if options is not None else b""
         self._ask(Ask.PUSH, rows, note, self._gradients if rows else ())
 
+    def clip(self, norm: float) -> None:
+        """See `Link.clip`."""
+        self._ask(Ask.CLIP, note=pack_number(norm))
+
     def meet(self, waited: float) -> None:
         """See `Link.meet`."""
-        self._ask(Ask.MEET, note=_SECONDS.pack(waited))
+        self._ask(Ask.MEET, note=pack_number(waited))
 
     def pull(self) -> bytes:
         """See `Link.pull`."""
@@ -291,6 +296,11 @@ def failure_of(kind: int, text: str) -> WarmbandError:
     return _ERRORS[Answer(kind)](text)
 
 
-def unpack_seconds(note: bytes) -> float:
-    """The seconds in a meeting's note."""
-    return float(_SECONDS.unpack(note)[0])
+def pack_number(number: float) -> bytes:
+    """A note of one number, such as seconds or a norm."""
+    return _NUMBER.pack(number)
+
+
+def unpack_number(note: bytes) -> float:
+    """The number in a note."""
+    return float(_NUMBER.unpack(note)[0])

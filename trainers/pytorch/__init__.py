@@ -6,11 +6,12 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from trainers.pytorch.allreduce_trainer import TorchTrainer as TorchTrainer
-    from trainers.pytorch.context import TrainContext as TrainContext, Worker as Worker
+    from trainers.pytorch.context import TrainContext as TrainContext
     from trainers.pytorch.data import (
         GLOBAL as GLOBAL,
         PER_WORKER as PER_WORKER,
         BatchSize as BatchSize,
+        Worker as Worker,
         held as held,
     )
     from trainers.pytorch.deadline import Deadline as Deadline
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from trainers.pytorch.rates import RULE as RULE
     from trainers.pytorch.segment import train_segment as train_segment
     from trainers.pytorch.state import (
+        Mixed as Mixed,
         TorchCheckpoint as TorchCheckpoint,
         random_state as random_state,
         switches as switches,

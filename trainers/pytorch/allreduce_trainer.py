@@ -18,8 +18,6 @@ from trainers.pytorch.measures import STEPS, Profiled
 if TYPE_CHECKING:
     from trainers.pytorch.function import TrainFunction
 
-PRECISIONS = ("fp32", "bf16")
-
 
 class TorchTrainer(FunctionTrainer):
     """Data-parallel PyTorch: a training function on every worker, gradients added up by AllReduce.
@@ -34,13 +32,15 @@ class TorchTrainer(FunctionTrainer):
         hyperparameters: see `Trainer`.
         metrics: what the function reports, such as ("validation:accuracy",), to be checked before a job starts; None
             where that is not known.
-        precision: "fp32", or "bf16" for mixed precision (`torch.autocast`).
+        precision: "fp32"; "bf16" or "fp16" for mixed precision; "bf16-master" or "fp16-master" for gradients in it as
+            well. See `trainers.pytorch.state.Precision`.
         compile: compile models (`torch.compile`); for a layout of replicas.
         layout: how workers share a model, a `Layout` or words such as "shard=2 tensor=2"; None: each has the whole
             model. The hyperparameters `layout`, `micro_batches` and `schedule` go before it.
         report_timeout_s: seconds that the function may take to a report, and workers wait for each other.
         profile: trials to profile, and between which steps; see `FunctionTrainer`.
         profile_steps: likewise.
+        steps_per_report: see `FunctionTrainer`.
 
     Raises:
         ConfigurationError: a value is wrong.
@@ -59,12 +59,10 @@ class TorchTrainer(FunctionTrainer):
         report_timeout_s: float = REPORT_SECONDS,
         profile: Profiled = False,
         profile_steps: Sequence[int] = STEPS,
+        steps_per_report: int | None = None,
     ) -> None:
-        if precision not in PRECISIONS:
-            raise ConfigurationError(f"precision is {precision!r}; give one of {', '.join(PRECISIONS)}")
         if not isinstance(compile, bool):
             raise ConfigurationError(f"compile is {compile!r}; give True or False")
-        self.precision = precision
         self.compile = compile
         self.layout = Layout.given(layout)
         super().__init__(
@@ -72,9 +70,11 @@ class TorchTrainer(FunctionTrainer):
             scaling=scaling,
             hyperparameters=hyperparameters,
             metrics=metrics,
+            precision=precision,
             report_timeout_s=report_timeout_s,
             profile=profile,
             profile_steps=profile_steps,
+            steps_per_report=steps_per_report,
         )
 
     @property
@@ -85,9 +85,8 @@ class TorchTrainer(FunctionTrainer):
     @property
     def arguments(self) -> dict[str, Any]:
         """See `Trainer.arguments`."""
-        values = {"precision": self.precision, "compile": self.compile, "layout": str(self.layout)}
-        usual = {"precision": PRECISIONS[0], "compile": False, "layout": str(Layout())}
-        return {**super().arguments, **but(values, usual)}
+        values = {"compile": self.compile, "layout": str(self.layout)}
+        return {**super().arguments, **but(values, {"compile": False, "layout": str(Layout())})}
 
     def parts(self, hyperparameters: Mapping[str, Any], workers: int) -> int:
         """The data-parallel parts of so many workers, each with rows of its own.
@@ -146,6 +145,7 @@ class TorchTrainer(FunctionTrainer):
             precision=self.precision,
             compile=self.compile,
             report_timeout_s=self.report_timeout_s,
+            steps=self.steps_per_report,
             elastic=self.least_workers < self.workers,
             profiling=self.profiling,
         )

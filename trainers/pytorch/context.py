@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -17,34 +16,15 @@ from torch.utils.data import DataLoader
 from trainers import steady
 from trainers.errors import DivergedError, TrialError
 from trainers.gangs import Assignment, Report
-from trainers.pytorch.data import Batches, BatchSize, PreparedData, Shard, Stream, unplanned
+from trainers.pytorch.data import Batches, BatchSize, PreparedData, Shard, Worker, unplanned
 from trainers.pytorch.distribution import Distribution, MicroBatch, trained
-from trainers.pytorch.layouts import Layout, Parts
-from trainers.pytorch.plain import norm, number, plain
+from trainers.pytorch.layouts import Layout, Parts, follow
+from trainers.pytorch.plain import no_state, norm, number, plain_state
 from trainers.pytorch.plan import ModelPlan
 from trainers.pytorch.rates import LearningRateRule, scaled
-from trainers.pytorch.state import Models, TorchCheckpoint, random_state
+from trainers.pytorch.state import Mixed, TorchCheckpoint, random_state
 
 Model = TypeVar("Model", bound=nn.Module)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Worker:
-    """Parts of a worker that every trial uses.
-
-    Args:
-        device: that it trains on.
-        shards: its rows by channel.
-        shard_rows: by channel, how many rows each worker holds, by rank.
-        models: how they run.
-        elastic: whether a trial may go on with another number of workers.
-    """
-
-    device: torch.device
-    shards: Mapping[str, Shard | Stream]
-    shard_rows: Mapping[str, Sequence[int]]
-    models: Models
-    elastic: bool = False
 
 
 class TrainContext:
@@ -94,6 +74,10 @@ class TrainContext:
         self._worker = worker
         self._peers = parts.data
         self._gang = parts.gang
+        self._mixed = distribution.mixed = Mixed(
+            worker.models.precision(self.hyperparameters, worker.device),
+            resumed.scale_of(parts.gang.rank) if resumed else None,
+        )
         self._distribution = distribution
         self._resumed = resumed
         self._on_report = on_report
@@ -114,7 +98,7 @@ class TrainContext:
             beat=beat,
         )
         self._epoch = self._reported = assignment.start
-        self._done = 0.0
+        self._pass, self._done = 0, 0.0
         self._micro: MicroBatch | None = None
         self._steps: WeakKeyDictionary[Optimizer, Iterator[MicroBatch]] = WeakKeyDictionary()
         self._optimizer: Optimizer | None = None
@@ -168,14 +152,16 @@ class TrainContext:
 
         Args:
             model: whole, and made alike on every worker.
-            plan: what layouts have to know of it; most need none.
+            plan: what layouts have to know of it, and what else is to be done with it; most need none.
 
         Raises:
             TrialError: the plan does not match the model, or the layout.
         """
         model.to(self.device)
-        self._worker.models.set_up(model, self.device, self.hyperparameters)
-        self._distribution.wrap(model, plan or ModelPlan())
+        plan = plan or ModelPlan()
+        follow(plan, model, self.world_size, self._distribution.together, self._counts)
+        self._worker.models.set_up(model, self.device, self.hyperparameters, self._mixed)
+        self._distribution.wrap(model, plan)
         return model
 
     def step(self, loss: Tensor, optimizer: Optimizer, *, max_norm: float | None = None) -> bool:
@@ -191,7 +177,8 @@ class TrainContext:
                 to this norm if it is longer, as `torch.nn.utils.clip_grad_norm_` does.
 
         Returns:
-            Whether it completed an update.
+            Whether it completed an update. In "fp16" one whose gradients were not finite counts too, though it changes
+            nothing but the scale of losses.
 
         Raises:
             DivergedError: gradients or parameters are not finite; looked at every few updates.
@@ -202,7 +189,9 @@ class TrainContext:
         most = norm(max_norm)
         steps = self._steps_with(optimizer)
         micro = self._micro or next(steps)
-        self._distribution.backward(loss, optimizer, micro, trained(optimizer) if len(self._steps) > 1 else None)
+        inputs = self._mixed.leaves(trained(optimizer)) if len(self._steps) > 1 else None
+        with self._mixed.stepping():
+            self._distribution.backward(self._mixed.scaled(loss), optimizer, micro, inputs)
         self._optimizer, self._behind = optimizer, True
         if micro.last:
             with scaled(optimizer, self._factor()), self._ours():
@@ -227,7 +216,8 @@ class TrainContext:
     def epochs(self) -> Iterator[int]:
         """The epochs of this assignment, counted from 0 over the trial's life; each has to end with a `report`.
 
-        To leave them early is an error; `report(..., final=True)` ends them, and the trial.
+        To leave them early is an error; `report(..., final=True)` ends them, and the trial. With `steps_per_report`
+        they are units of so many updates, see `steps`.
         """
         epoch = self._assignment.start
         self._settle()
@@ -236,9 +226,29 @@ class TrainContext:
             yield epoch
             if self._reported <= epoch:
                 raise TrialError(
-                    f"rank {self.rank} ended epoch {epoch} without a report; call report() once an epoch, on every rank"
+                    f"rank {self.rank} ended {self._now} without a report; call report() in every {self._worker.unit}, "
+                    "on every rank"
                 )
             epoch += 1
+
+    def steps(self, batches: Batches) -> Iterator[Any]:
+        """The batches of one unit: of the trainer's `steps_per_report` updates, over the ends of passes.
+
+        The next call goes on behind them, in the same pass, after a pause as well. All workers meet at their end.
+
+        Args:
+            batches: what `prepare_data` gave.
+
+        Raises:
+            TrialError: the trainer has no `steps_per_report`.
+        """
+        if self._worker.steps is None:
+            raise TrialError(
+                "context.steps() takes a trainer with steps_per_report=100, say, which has a report so often"
+            )
+        yield from batches.steps(self._worker.steps)
+        if self._behind:
+            self.synchronize()  # As at the end of a pass: servers hand in the optimizer's state.
 
     def report(
         self, metrics: Mapping[str, Any], checkpoint: Mapping[str, Any] | None = None, *, final: bool = False
@@ -260,22 +270,20 @@ class TrainContext:
         """
         step = self._epoch + 1
         if self._reported >= step:
-            raise TrialError(
-                f"epoch {self._epoch} was reported twice; call report() once an epoch, in a loop over epochs()"
-            )
+            raise TrialError(f"{self._now} was reported twice; call report() once in each of epochs()")
         numbers = {name: number(name, value) for name, value in metrics.items()}
-        state = None if checkpoint is None and not final else self._plain(checkpoint)
+        state = None if checkpoint is None and not final else plain_state(checkpoint, self._now)
         if self._behind:
             self.synchronize()
         self._beat()
         report = Report(step=step, metrics=numbers)
         diverged = self._assignment.divergence(report)
         asked = bool(diverged) or (state is not None and (final or self._halted()))
-        ends = self._peers.meet(f"the report of epoch {self._epoch}", asked)
+        ends = self._peers.meet(f"the report of {self._now}", asked)
         self._reported = step
         if diverged and self._gang.rank == 0:
             self._on_report(report)  # Before any worker ends.
-        if ends and self._peers.meet(f"the end with the report of epoch {self._epoch}", bool(diverged)):
+        if ends and self._peers.meet(f"the end with the report of {self._now}", bool(diverged)):
             raise DivergedError(diverged or f"{self._assignment.objective} is not finite on rank 0 at unit {step}")
         over = ends and self._gang.gather(final)[0]
         if ends:
@@ -290,11 +298,15 @@ class TrainContext:
         if self._reported < self._stop:
             raise TrialError(
                 f"the training function returned on rank {self.rank} after the reports of {self._reported} of "
-                f"{self._assignment.stop} epochs; loop over context.epochs() and call report() in every epoch, or end "
-                "the trial early with report(..., final=True)"
+                f"{self._assignment.stop} {self._worker.unit}s; loop over context.epochs() and call report() in every "
+                f"{self._worker.unit}, or end the trial early with report(..., final=True)"
             )
 
     # ---- within
+
+    def _counts(self) -> bool:
+        """Whether the rows of this worker's batch count, or repeat others."""
+        return self._micro is None or self._micro.rows > 0
 
     def _settle(self) -> None:
         """Data and random states as when the trial was last trained; at its beginning each rank gets its own states."""
@@ -327,7 +339,7 @@ class TrainContext:
             workers_an_update=self._distribution.workers_an_update,
             steps=self.batch.gradient_accumulation_steps if self.batch else 1,
         )
-        return self._rule.factor(ratio, self._epoch + self._done)
+        return self._rule.factor(ratio, (self._epoch if self._worker.steps is None else self._pass) + self._done)
 
     @contextmanager
     def _ours(self) -> Iterator[None]:
@@ -338,32 +350,25 @@ class TrainContext:
         finally:
             self.updating = False
 
-    def _plain(self, checkpoint: object) -> dict[str, Any]:
-        """The value as it will be read back; checked in every report, so that the first one says what is wrong."""
-        if not isinstance(checkpoint, Mapping):
-            raise self._no_state(checkpoint)
-        state: dict[str, Any] = plain(dict(checkpoint), "checkpoint")
-        return state
-
-    def _no_state(self, state: object) -> TrialError:
-        return TrialError(
-            f"the report of epoch {self._epoch} came with checkpoint={state!r}; give report(metrics, checkpoint="
-            "{'model': model.state_dict(), 'optimizer': optimizer.state_dict()}), without which the trial cannot go on"
-        )
+    @property
+    def _now(self) -> str:
+        """The unit that is being trained, for messages."""
+        return f"{self._worker.unit} {self._epoch}"
 
     def _save(self, state: dict[str, Any] | None, ended: dict[str, float] | None) -> None:
         if state is None:
-            raise self._no_state(None)
-        states = self._gang.gather(random_state.take(self.device))
+            raise no_state(None, self._now)
+        states, scales = zip(*self._gang.gather((random_state.take(self.device), self._mixed.state)), strict=True)
         if self._gang.rank == 0:
             self._on_end(
                 TorchCheckpoint(
                     step=self._reported if ended is None else self._assignment.stop,
                     state=state,
-                    random=tuple(states),
+                    random=states,
                     updates=self._updates,
                     positions=self._data.positions,
                     ended=ended,
+                    scales=scales if self._mixed.scales else (),
                 )
             )
 
@@ -374,9 +379,9 @@ class _Passes:
     def __init__(self, context: TrainContext) -> None:
         self._context = context
 
-    def begin(self, micro: MicroBatch, done: float) -> None:
+    def begin(self, micro: MicroBatch, number: int, done: float) -> None:
         """See `trainers.pytorch.data.loading.Passes`."""
-        self._context._micro, self._context._done = micro, done
+        self._context._micro, self._context._pass, self._context._done = micro, number, done
         self._context._distribution.batch()
 
     def absent(self, batches: int) -> None:

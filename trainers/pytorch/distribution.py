@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+    from torch.distributed import ProcessGroup
     from torch.optim import Optimizer
 
     from trainers.pytorch.measures import Communication
     from trainers.pytorch.plan import ModelPlan
+    from trainers.pytorch.state import Mixed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +62,13 @@ class Peers(Protocol):
 
 
 class Distribution(Protocol):
-    """How the gradients of a gang's workers become updates of the parameters, on one worker, for one assignment."""
+    """How the gradients of a gang's workers become updates of the parameters, on one worker, for one assignment.
+
+    Attributes:
+        mixed: the trial's precision; set before the first model is wrapped.
+    """
+
+    mixed: Mixed
 
     @property
     def communication(self) -> Communication:
@@ -71,8 +79,16 @@ class Distribution(Protocol):
         """How many workers' rows one update averages over, for learning-rate rules."""
 
     @property
+    def together(self) -> ProcessGroup | None:
+        """The group of the workers whose batches make one update; None where there are no others, or not together."""
+
+    @property
     def takes_own_steps(self) -> bool:
         """Whether a step that the function takes with an optimizer itself is one that all workers take."""
+
+    @property
+    def takes_wrappers(self) -> bool:
+        """Whether it takes such steps of models that the function distributes itself, by PyTorch's own means."""
 
     def wrap(self, model: nn.Module, plan: ModelPlan) -> None:
         """Makes a model ready to be trained, in place: its parameters are those of rank 0 on every worker."""
@@ -91,7 +107,8 @@ class Distribution(Protocol):
         """One update out of the gradients in `.grad`, which are zero afterwards; called with the last micro-batch.
 
         The optimizer's options (learning rate and such) are those that this update is to use. Its gradient, of all
-        workers that take part, is scaled down to `max_norm` if it is longer.
+        workers that take part, is scaled down to `max_norm` if it is longer. Where losses are scaled and the gradient
+        is not finite, nothing is updated, on no worker.
 
         Raises:
             DivergedError: the parameters are not finite.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ray.train import ScalingConfig
 
-from trainers.checking import is_number
+from trainers.checking import check_whole, is_number
 from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, check_gpu_parts, check_workers
 from trainers.process import name_of
@@ -32,11 +32,14 @@ class FunctionTrainer(Trainer):
         hyperparameters: see `Trainer`.
         metrics: what the function reports, such as ("validation:accuracy",), to be checked before a job starts; None
             where that is not known.
+        precision: see `trainers.pytorch.state.Precision`; the hyperparameter of this name goes before it.
         report_timeout_s: seconds that the function may take to a report, and workers wait for each other.
         profile: trials to profile on rank 0 (`torch.profiler`): True for all, or some by number or name. The trace is
             written beside the trial's checkpoints, the seconds of operators are in its details.
         profile_steps: the profile begins after the first of these steps (`context.step`) and ends with the second,
             counted from where the trial begins.
+        steps_per_report: updates in a unit of resource, for functions that report so often (`TrainContext.steps`); the
+            hyperparameter `reports`, or `steps` where it is 1, takes the place of `epochs`. None: a unit is an epoch.
 
     Raises:
         ConfigurationError: a value is wrong.
@@ -55,12 +58,18 @@ class FunctionTrainer(Trainer):
         scaling: ScalingConfig | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
         metrics: Sequence[str] | None = None,
+        precision: str = "fp32",
         report_timeout_s: float = REPORT_SECONDS,
         profile: Profiled = False,
         profile_steps: Sequence[int] = STEPS,
+        steps_per_report: int | None = None,
     ) -> None:
         self.train_loop_per_worker = resolve(train_loop_per_worker)
+        # Imported here: it needs no torch, but what it belongs to is imported with it on workers alone.
+        from trainers.pytorch.state import Precision
+
         self._metrics = _checked_metrics(metrics)
+        self.precision = Precision(precision).name
         if not is_number(report_timeout_s) or report_timeout_s <= 0:
             raise ConfigurationError(f"report_timeout_s is {report_timeout_s!r}; give a number of seconds above 0")
         self.report_timeout_s = float(report_timeout_s)
@@ -69,6 +78,10 @@ class FunctionTrainer(Trainer):
         if not isinstance(profile, bool):
             self._profile = [profile] if isinstance(profile, int | str) else [*profile]
         self._profile_steps = list(profile_steps)
+        check_whole("steps_per_report", steps_per_report, 1)
+        self.steps_per_report = steps_per_report
+        self.unit = self.unit_of({"steps_per_report": steps_per_report})
+        self.resource_names = (f"{self.unit}s",)
         super().__init__(scaling=scaling, hyperparameters=hyperparameters)
         self.check_gpu()
 
@@ -86,16 +99,31 @@ class FunctionTrainer(Trainer):
         function = named if allow_code else unloaded(str(named))
         return cls(scaling=scaling, hyperparameters=hyperparameters, **{**options, ARGUMENT: function})
 
+    @classmethod
+    def unit_of(cls, options: Mapping[str, Any]) -> str:
+        """The word for a unit of resource where `options` are these; see `trainers.registry.unit_in`."""
+        steps = options.get("steps_per_report")
+        return "epoch" if steps is None else "step" if steps == 1 else "report"
+
     @property
     def arguments(self) -> dict[str, Any]:
         """See `Trainer.arguments`."""
+        usual = {
+            "metrics": None,
+            "precision": "fp32",
+            "report_timeout_s": REPORT_SECONDS,
+            "profile": False,
+            "profile_steps": [*STEPS],
+            "steps_per_report": None,
+        }
         values = {
             "metrics": self._metrics,
+            "precision": self.precision,
             "report_timeout_s": self.report_timeout_s,
             "profile": self._profile,
             "profile_steps": self._profile_steps,
+            "steps_per_report": self.steps_per_report,
         }
-        usual = {"metrics": None, "report_timeout_s": REPORT_SECONDS, "profile": False, "profile_steps": [*STEPS]}
         return {ARGUMENT: self.train_loop_per_worker, **but(values, usual)}
 
     @property
@@ -140,11 +168,13 @@ class FunctionTrainer(Trainer):
         # Imported here: the batch words need no torch, but what they belong to is imported with it on workers alone.
         from trainers.pytorch.data import BatchSize
         from trainers.pytorch.rates import LearningRateRule
+        from trainers.pytorch.state import Precision
 
         check_workers(hyperparameters)
         check_gpu_parts(self.scaling, self.workers_for(hyperparameters))
         BatchSize.of(hyperparameters, self.trained_by(hyperparameters))
         LearningRateRule.of(hyperparameters)
+        Precision(self.precision).under(hyperparameters)
 
     def metrics(self, channels: Iterable[str]) -> list[str] | None:
         """See `Trainer.metrics`."""
@@ -165,8 +195,9 @@ class FunctionTrainer(Trainer):
         """The hyperparameters that it reads itself, beside the function, from the first epoch on."""
         from trainers.pytorch.data import ACCUMULATION, GLOBAL, PER_WORKER  # As for `check`.
         from trainers.pytorch.rates import RULE, WARM_UP
+        from trainers.pytorch.state import PRECISION
 
-        return GLOBAL, PER_WORKER, ACCUMULATION, RULE, WARM_UP
+        return GLOBAL, PER_WORKER, ACCUMULATION, RULE, WARM_UP, PRECISION
 
     def late_obstacle(self, name: str) -> str:
         """See `TakesEffect.late_obstacle`: of what the function reads, its user knows when it makes a difference."""

@@ -54,6 +54,30 @@ def plain(value: Any, where: str) -> Any:
     )
 
 
+def plain_state(state: object, report: str) -> dict[str, Any]:
+    """A report's checkpoint as it will be read back; checked in every report, so that the first says what is wrong.
+
+    Args:
+        state: what the function handed in.
+        report: names the report, as in "epoch 3".
+
+    Raises:
+        TrialError: it is no dict, or could not be read back.
+    """
+    if not isinstance(state, Mapping):
+        raise no_state(state, report)
+    found: dict[str, Any] = plain(dict(state), "checkpoint")
+    return found
+
+
+def no_state(state: object, report: str) -> TrialError:
+    """The error of a report without a checkpoint, or with what is none."""
+    return TrialError(
+        f"the report of {report} came with checkpoint={state!r}; give report(metrics, checkpoint="
+        "{'model': model.state_dict(), 'optimizer': optimizer.state_dict()}), without which the trial cannot go on"
+    )
+
+
 def number(name: object, value: Any) -> float:
     """A metric.
 

@@ -26,7 +26,8 @@ class ModelPlan:
             balanced, by time where there is an `example`, else by parameters.
         example: a batch of the model's inputs, to measure by.
         recompute: activations of blocks are computed again in the backward pass, and not kept (Chen et al., "Training
-            Deep Nets with Sublinear Memory Cost", 2016).
+            Deep Nets with Sublinear Memory Cost", 2016). Gradients are the same to the last bit, dropout included.
+        sync_batch_norm: batch normalisation takes its statistics over the rows of all workers.
     """
 
     blocks: Sequence[type[nn.Module]] | None = None
@@ -35,3 +36,4 @@ class ModelPlan:
     cuts: Sequence[int] = ()
     example: Tensor | None = None
     recompute: bool = False
+    sync_batch_norm: bool = False

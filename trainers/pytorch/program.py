@@ -14,8 +14,7 @@ import torch
 from trainers.channels import PlacedChannel
 from trainers.errors import BrokenWorkerError, GangError, UnsavedError
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never, one_line
-from trainers.pytorch.context import Worker
-from trainers.pytorch.data import Shard, Stream, held
+from trainers.pytorch.data import Shard, Stream, Worker, held
 from trainers.pytorch.devices import breaks, check_precision, forget, tidy
 from trainers.pytorch.distribution import Distribution, Peers
 from trainers.pytorch.function import TrainFunction
@@ -38,6 +37,7 @@ class FunctionSettings:
         report_timeout_s: how long the function may train without a report, and workers wait for each other.
         elastic: a trial may go on with another number of workers.
         profiling: which trials are profiled.
+        steps: updates in a unit of resource; None: those of an epoch.
     """
 
     function: TrainFunction
@@ -47,6 +47,7 @@ class FunctionSettings:
     report_timeout_s: float
     elastic: bool = False
     profiling: Profiling | None = None
+    steps: int | None = None
 
 
 class Distributing(Protocol):
@@ -216,6 +217,7 @@ def worker_of(
         shard_rows={name: tuple(of[name] for of in rows) for name in shards},
         models=Models(precision=settings.precision, compile=settings.compile),
         elastic=settings.elastic,
+        steps=settings.steps,
     )
 
 

@@ -15,7 +15,8 @@ from trainers.checkpoint import UNKNOWN, trial_of
 from trainers.errors import TrialError, WarmbandError
 from trainers.gangs import Assignment, Report, Segment
 from trainers.patient_storage import PatientStorage
-from trainers.pytorch.context import TrainContext, Worker
+from trainers.pytorch.context import TrainContext
+from trainers.pytorch.data import Worker
 from trainers.pytorch.deadline import Deadline
 from trainers.pytorch.distribution import Distribution
 from trainers.pytorch.function import TrainFunction

@@ -98,7 +98,7 @@ def test_trainers_of_functions(path: Path, kind: str, more: dict[str, Any], trai
     ("trainer", "message"),
     [
         ({"train_loop": "train"}, "trainer.train_loop is 'train'; give a module and a function, such as mnist:train"),
-        ({"precision": "fp16"}, "trainer.precision is 'fp16'; give one of fp32, bf16"),
+        ({"precision": "fp8"}, "trainer.precision is 'fp8'; give one of fp32, bf16, fp16"),
         ({"type": "parameter_server", "compile": True}, "trainer.compile: unknown key"),
         ({"report_timeout_s": 0}, "trainer.report_timeout_s is 0; give a number above 0"),
         ({"metrics": "validation:auc"}, "trainer.metrics is 'validation:auc'; give a list of"),

@@ -45,7 +45,7 @@ def test_servers_stay_up_between_trainings_more_are_started_when_asked_for_and_o
         Training()(peers, distribution(2))
         assert servers.pids[:1] == pids
         assert len({*servers.pids, os.getpid()}) == 3
-        assert ray.available_resources()["CPU"] == before
+        assert ray.available_resources()["CPU"] >= before  # An earlier test may have given some back.
 
         def each(peers: Any, optimizer: Any) -> None:
             os.kill(servers.pids[1], signal.SIGKILL)

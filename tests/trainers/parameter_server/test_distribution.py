@@ -91,10 +91,14 @@ def test_clipping_on_one_worker_is_plain_clipping_to_the_last_bit(settings: dict
     assert not torch.allclose(expected.weights, alone(Training()).weights)
 
 
-def test_one_server_clips_the_gradient_of_all_workers() -> None:
-    training = Training(max_norm=0.05)
-    results = trained(training, workers=4, mode="sync")
-    torch.testing.assert_close(results[0].weights, alone(training).weights, rtol=0, atol=1e-6)
+@pytest.mark.parametrize("servers", [1, 3])
+@pytest.mark.parametrize("batch", [48, 79])
+def test_servers_clip_the_gradient_of_all_workers_by_its_whole_norm(servers: int, batch: int) -> None:
+    """240 rows in batches of 79 end in one of 3 rows, of which the fourth worker has none."""
+    training = Training(max_norm=0.05, batch=batch)
+    results = trained(training, workers=4, mode="sync", num_servers=servers)
+    torch.testing.assert_close(results[0].weights, alone(training).weights, rtol=0, atol=1e-12)
+    assert results[0].details["parameter_server"]["updates"] == 2 * -(-240 // batch)
 
 
 def test_a_worker_without_rows_takes_a_step_that_changes_nothing() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -52,6 +53,26 @@ def test_accumulation_is_a_larger_batch(gang: ProcessGang, tmp_path, rows):
     [parts] = alone(train_exactly, rows, assignment(tmp_path, name="parts", **words))
     close(state(first)["model"], state(one)["model"])
     close(state(parts)["model"], state(one)["model"])
+
+
+def counts_what_it_sends(context) -> None:
+    with mock.patch.object(torch.distributed, "all_reduce", wraps=torch.distributed.all_reduce) as sent:
+        model = context.prepare_model(network().float())
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+        for _ in context.epochs():
+            updates = 0
+            for features, labels in context.prepare_data("train", labels=torch.int64):
+                updates += context.step(functional.cross_entropy(model(features), labels), optimizer)
+            context.report({}, checkpoint={"sent": sent.call_count, "updates": updates})
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("precision", "buckets"), [("fp32", 2), ("bf16-master", 1)])
+def test_what_accumulates_is_sent_once_an_update(gang: ProcessGang, tmp_path, precision, buckets):
+    words = {"per_worker_batch_size": 4, "gradient_accumulation_steps": 3, "precision": precision}
+    trial = assignment(tmp_path, stop=1, **words)
+    [first, *_] = only(gang.run(program(counts_what_it_sends, 101), trial, before=small_buckets))
+    assert state(first) == {"sent": 3 * buckets, "updates": 3}  # 34 rows a worker are 9 batches.
 
 
 @pytest.mark.process

@@ -69,7 +69,7 @@ def test_reporting_from_one_rank_only_is_found(gang: ProcessGang, tmp_path):
 
     first, *others = only_errors(gang.run(program(train), assignment(tmp_path)))
     assert "rank 1" in str(first) or "rank 2" in str(first)
-    assert all("without a report; call report() once an epoch, on every rank" in str(error) for error in others)
+    assert all("without a report; call report() in every epoch, on every rank" in str(error) for error in others)
     again = gang.run(program(train_exactly), assignment(tmp_path, name="again", per_worker_batch_size=4))
     only(again)
 
@@ -213,7 +213,7 @@ def test_values_that_a_network_cannot_take_are_refused(tmp_path):
         ({"train_loop_per_worker": "nowhere"}, "give a function"),
         ({"train_loop_per_worker": "nowhere:train"}, "cannot be loaded"),
         ({"train_loop_per_worker": "math:pi"}, "is a float; give a function"),
-        ({"precision": "fp16"}, "precision is 'fp16'; give one of fp32, bf16"),
+        ({"precision": "fp61"}, "precision is 'fp61'; give one of fp32, bf16, fp16, bf16-master"),
         ({"compile": 1}, "compile is 1; give True or False"),
         ({"metrics": "validation:accuracy"}, "metrics is 'validation:accuracy'; give names"),
         ({"metrics": ["accuracy"]}, "metrics has 'accuracy'; give a channel"),

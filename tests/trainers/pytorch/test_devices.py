@@ -209,22 +209,19 @@ def test_a_trial_that_has_no_memory_fails_and_leaves_none_behind(tmp_path: Path)
     assert isinstance(segment, Segment), segment
 
 
-KEPT: list[weakref.ref[torch.Tensor]] = []
-"""Parameters and gradients of earlier trials, in a worker's process."""
-
-
 def train_and_look_back(context) -> None:
-    from tests.trainers.pytorch import test_devices as here
+    from tests.support import kept_tensors  # A function that is sent has no globals of its module's.
 
     gc.collect()
-    left = sum(ref() is not None for ref in here.KEPT)
+    left = sum(ref() is not None for ref in kept_tensors.KEPT)
     model = context.prepare_model(nn.Linear(6, 2))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     batches = context.prepare_data("train", labels=torch.int64)
     for _ in context.epochs():
         for features, labels in batches:
             context.step(nn.functional.cross_entropy(model(features), labels), optimizer)
-        here.KEPT += [weakref.ref(each) for p in model.parameters() for each in (p, p.grad, p.grad.untyped_storage())]
+        for p in model.parameters():
+            kept_tensors.KEPT += [weakref.ref(each) for each in (p, p.grad, p.grad.untyped_storage())]
         context.report({"train:left": float(left)}, checkpoint={"model": model.state_dict()})
         if context.hyperparameters.get("fails"):
             raise ValueError("after its first epoch")

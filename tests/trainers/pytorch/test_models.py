@@ -69,7 +69,7 @@ def graphs(monkeypatch: pytest.MonkeyPatch):
     torch.compiler.reset()
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16-master"])
 def test_trials_that_are_alike_share_what_was_compiled_for_the_first(graphs, tmp_path, precision):
     words = {"per_worker_batch_size": 8}
     trials = [assignment(tmp_path, name=f"{at}", **words, lr=0.1 / (at + 1)) for at in range(10)]
@@ -79,7 +79,7 @@ def test_trials_that_are_alike_share_what_was_compiled_for_the_first(graphs, tmp
     close(first, plain, 1e-6)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16-master"])
 def test_tuned_widths_are_compiled_however_many_there_were(graphs, tmp_path, precision):
     trials = [assignment(tmp_path, stop=1, name=f"{at}", per_worker_batch_size=8, width=at) for at in range(1, 13)]
     found = serve(*trials, rows=8, compile=True, precision=precision)

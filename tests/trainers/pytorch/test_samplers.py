@@ -15,7 +15,6 @@ from torch.utils.data import (
     BatchSampler,
     DataLoader,
     DistributedSampler,
-    IterableDataset,
     RandomSampler,
     Sampler,
     SequentialSampler,
@@ -223,11 +222,6 @@ class Own(DataLoader):
         yield from [1, 2, 3]
 
 
-class Rows(IterableDataset):
-    def __iter__(self):
-        yield from range(ROWS)
-
-
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize(
     ("make", "message"),
@@ -241,7 +235,6 @@ class Rows(IterableDataset):
             ),
             "has a DistributedSampler, and prepare_data\\(\\) deals rows out .* shuffle=True, .* sharded=True",
         ),
-        (lambda _: DataLoader(Rows(), batch_size=4), "rows can be numbered; give a map-style"),
         (lambda _: DataLoader(NUMBERS, batch_size=None), "a batch_size or a batch_sampler"),
         (lambda _: Own(NUMBERS), "Own has an __iter__ of its own, .* give a plain DataLoader"),
         (lambda _: DataLoader(NUMBERS, batch_size=60, drop_last=True, sampler=range(50)), "leaves no batch"),

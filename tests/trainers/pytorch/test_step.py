@@ -290,6 +290,9 @@ def test_clipping_is_of_the_whole_update_in_every_mode(gang: ProcessGang, tmp_pa
         "gang": together(gang, clips, assignment(tmp_path, name="gang", **parts), before=small_buckets),
         "servers": servers(clips, assignment(tmp_path, name="servers", **words, mode="sync", num_workers=2)),
         "several": servers(clips, assignment(tmp_path, name="several", **parts, mode="sync", num_servers=2)),
+        "parted": servers(
+            clips, assignment(tmp_path, name="parted", **words, mode="sync", num_servers=3, num_workers=2)
+        ),
         "async": servers(clips, assignment(tmp_path, name="async", **words, mode="async", num_servers=3)),
     }
     for name, [segment] in found.items():
@@ -300,9 +303,9 @@ def test_clipping_is_of_the_whole_update_in_every_mode(gang: ProcessGang, tmp_pa
 
 
 def test_clipping_that_no_server_can_do_is_refused(tmp_path):
-    words = {"per_worker_batch_size": 8, "max_norm": 0.3, "mode": "sync", "num_workers": 2, "num_servers": 2}
-    with pytest.raises(TrialError, match=r"context.step\(max_norm=0.3\) with mode 'sync' and num_servers 2"):
-        servers(clips, assignment(tmp_path, **words))
+    words = {"per_worker_batch_size": 8, "max_norm": 0.3, "mode": "sync", "num_workers": 3, "num_servers": 2}
+    with pytest.raises(TrialError, match=r"max_norm=0.3\) with mode 'sync', num_servers 2 and backup_workers 1: each"):
+        servers(clips, assignment(tmp_path, **words, backup_workers=1))
 
 
 @pytest.mark.parametrize("max_norm", [0, -1.0, float("nan"), True, "1"])

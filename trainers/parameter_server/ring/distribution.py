@@ -6,7 +6,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -14,12 +14,16 @@ from torch.optim import Optimizer
 
 from trainers.errors import DivergedError, TrialError
 from trainers.gangs import merged, one_line
-from trainers.parameter_server.distribution import PATIENCE_SECONDS, Clock, WallClock
+from trainers.parameter_server.clock import Clock, WallClock
+from trainers.parameter_server.distribution import PATIENCE_SECONDS
 from trainers.parameter_server.flat import Block
 from trainers.parameter_server.ring.averaging import average_state
 from trainers.parameter_server.ring.replica import Replica
 from trainers.parameter_server.settings import Settings
-from trainers.pytorch import Communication, HostClock, MicroBatch, ModelPlan, Peers, share, trained, weighed
+from trainers.pytorch import Communication, HostClock, MicroBatch, Mixed, ModelPlan, Peers, share, trained, weighed
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 
 class Neighbour(Protocol):
@@ -71,6 +75,7 @@ class RingDistribution:
     ) -> None:
         self._clock: Clock = clock or WallClock()
         self.communication = Communication(HostClock(self._clock.now))
+        self.mixed = Mixed()
         self._peers = peers
         self._neighbours = list(neighbours)
         self._publish = publish
@@ -99,6 +104,16 @@ class RingDistribution:
         """See `Distribution.takes_own_steps`."""
         return False
 
+    @property
+    def takes_wrappers(self) -> bool:
+        """See `Distribution.takes_wrappers`."""
+        return False
+
+    @property
+    def together(self) -> ProcessGroup | None:
+        """See `Distribution.together`: each worker's batches make updates of its own."""
+        return None
+
     def wrap(self, model: nn.Module, plan: ModelPlan) -> None:
         """See `Distribution.wrap`."""
         self._models.append(model)
@@ -112,10 +127,21 @@ class RingDistribution:
     def update(self, optimizer: Optimizer, micro: MicroBatch, max_norm: float | None = None) -> None:
         """See `Distribution.update`; one without rows averages, and changes nothing else."""
         self._begin(optimizer)
+        parameters = trained(optimizer)
+        with self.mixed.handed_over(parameters):
+            finite = self.mixed.unscaled(parameter.grad for parameter in parameters)
+            for block in self._blocks:
+                block.collect()
+            if max_norm is not None:
+                nn.utils.clip_grad_norm_(parameters, max_norm)
+            self._step(optimizer, counts=finite and micro.update_rows > 0)
+        self.mixed.clear(parameters)
         for block in self._blocks:
-            block.collect()
-        if max_norm is not None:
-            nn.utils.clip_grad_norm_(trained(optimizer), max_norm)
+            block.zero()
+        self.communication.end()
+
+    def _step(self, optimizer: Optimizer, *, counts: bool) -> None:
+        """Averages with a neighbour, and updates what comes of it, where the worker has an update that counts."""
         draws = random.Random(f"{self._seed}/{self._peers.rank}/{self._steps}")
         mean = self._settings.delay_ms[self._peers.rank] / 1000
         self._clock.step(self._steps, draws.expovariate(1 / mean) if mean else 0.0)
@@ -125,14 +151,11 @@ class RingDistribution:
         with self._replica.lock:
             self._load()
             self._staleness[self._replica.visits - self._seen] += 1
-            if micro.update_rows:
+            if counts:
                 optimizer.step()
                 self._updates += 1
                 self._keep()
             self._seen = self._replica.visits
-        for block in self._blocks:
-            block.zero()
-        self.communication.end()
 
     def synchronize(self, optimizer: Optimizer | None) -> None:
         """See `Distribution.synchronize`: the mean of all models, and rank 0's buffers.

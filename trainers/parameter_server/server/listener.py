@@ -15,7 +15,7 @@ from trainers.errors import GangError, TrialError, WarmbandError
 from trainers.parameter_server.flat import raw
 from trainers.parameter_server.opening import Opening
 from trainers.parameter_server.server.server import Server, Session
-from trainers.parameter_server.wire import Address, Answer, Ask, Stream, failure_of, greet, kind_of, unpack_seconds
+from trainers.parameter_server.wire import Address, Answer, Ask, Stream, failure_of, greet, kind_of, unpack_number
 
 logger = logging.getLogger(__name__)
 
@@ -129,11 +129,12 @@ class _Caller:
             if kind == Ask.PUSH:
                 self._server.carry(session, session.up, follows)
                 self._server.push(session, self._rank, number, pickle.loads(note) if note else None)
-                self._server.pull(session, self._rank)
-                self._server.carry(session, session.down, session.bytes)
-                self._stream.send(Answer.DONE, 0, b"", self._values)
+                self._hand_out(session)
+            elif kind == Ask.CLIP:
+                self._server.clip(session, unpack_number(note))
+                self._hand_out(session)
             elif kind == Ask.MEET:
-                self._server.meet(session, self._rank, unpack_seconds(note))
+                self._server.meet(session, self._rank, unpack_number(note))
                 self._server.pull(session, self._rank, met=True)
                 self._stream.send(Answer.DONE, 0, session.met_state if self._rank == 0 else b"", self._values)
             elif kind == Ask.ACCOUNT:
@@ -149,6 +150,14 @@ class _Caller:
             logger.exception("%s could not answer rank %d", self._server.name, self._rank)
             answer = TrialError(f"{self._server.name}: {type(error).__name__}: {error}")
             self._stream.send(kind_of(answer), 0, str(answer).encode())
+
+    def _hand_out(self, session: Session) -> None:
+        """The values, or what the worker has to hear before."""
+        if norm := self._server.pull(session, self._rank):
+            self._stream.send(Answer.DONE, 0, norm)
+            return
+        self._server.carry(session, session.down, session.bytes)
+        self._stream.send(Answer.DONE, 0, b"", self._values)
 
     def _enter(self, kind: int, note: bytes) -> None:
         server = self._server

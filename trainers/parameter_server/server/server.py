@@ -15,6 +15,7 @@ from trainers.errors import DivergedError, GangError, TrialError, WarmbandError
 from trainers.parameter_server.opening import Opening, Options, pack_state
 from trainers.parameter_server.server.line import Line
 from trainers.parameter_server.server.pacing import Pacing
+from trainers.parameter_server.wire import pack_number
 
 
 class Waiting(Protocol):
@@ -43,6 +44,7 @@ class Desk:
         views: the gradients by parameter.
         rows: that its last push averages over.
         options: as the worker last said.
+        waits: for the norm of the update that its last push is part of.
     """
 
     gradients: list[Tensor]
@@ -50,6 +52,7 @@ class Desk:
     views: list[Tensor]
     rows: int = 0
     options: Options | None = None
+    waits: bool = False
 
 
 class Session:
@@ -79,6 +82,10 @@ class Session:
         self._waited = 0.0
         self._optimizer = opening.optimizer
         self._options: Options | None = None
+        self._parted = opening.settings.num_servers > 1
+        self._held = False
+        """Whether there is an update that waits for the norm over all servers."""
+        self._norm = 0.0
         places = [
             view for layout, buffer in zip(opening.layouts, self.values, strict=True) for view in layout.views(buffer)
         ]
@@ -91,10 +98,18 @@ class Session:
         """Takes a worker's step; its gradients lie on its desk."""
         desk = self.desks[rank]
         desk.rows = rows
-        self._bytes_pushed += self.bytes if rows else 0
         if options is not None:
             desk.options = replace(options, groups=[options.groups[group] for group in self.opening.groups])
+        desk.waits = desk.options is not None and desk.options.max_norm is not None and self._parted
+        self._bytes_pushed += self.bytes if rows else 0
         self._update(self.pacing.push(rank, rows))
+
+    def clip(self, norm: float) -> None:
+        """Makes the update that waits for its norm over all servers; the first worker to come brings it."""
+        if self._held and self._options is not None and self._options.max_norm is not None:
+            self._held, whole = False, torch.tensor(norm, dtype=torch.float64)
+            nn.utils.clip_grads_with_norm_(self.opening.parameters, self._options.max_norm, whole)
+            self._step()
 
     def meet(self, rank: int, waited: float) -> None:
         """A worker is at the end of its pass; the last one to come settles what all leave with."""
@@ -110,13 +125,22 @@ class Session:
                 name = type(self._optimizer).__name__
                 self.fail(TrialError(f"{self._name}: the state of {name} cannot be sent: {error}"))
 
-    def pull(self, rank: int, met: bool) -> None:
-        """Puts the values on a worker's desk: as they are now, or as they were at the meeting."""
-        for mine, values in zip(self.desks[rank].values, self.met if met else self.values, strict=True):
+    def pull(self, rank: int, met: bool) -> bytes:
+        """Puts the values on a worker's desk: as they are now, or as they were at the meeting.
+
+        Returns:
+            Where the update waits for the norm over all servers: this one's part of it, and the values wait as well.
+        """
+        desk = self.desks[rank]
+        if desk.waits and not met:
+            desk.waits = False
+            return pack_number(self._norm)
+        for mine, values in zip(desk.values, self.met if met else self.values, strict=True):
             mine.copy_(values)
         if not met:
             self._bytes_pulled += self.bytes
             self.pacing.pull(rank)
+        return b""
 
     def account(self) -> dict[str, Any]:
         """The account so far; bytes are those of gradients and parameters, for all workers."""
@@ -155,7 +179,14 @@ class Session:
             for group, options in zip(self._optimizer.param_groups, first.options.groups, strict=True):
                 group.update(options)
         if self._options is not None and self._options.max_norm is not None:
+            if self._parted:
+                gradients = [parameter.grad for parameter in self.opening.parameters if parameter.grad is not None]
+                self._held, self._norm = True, float(nn.utils.get_total_norm(gradients))
+                return
             nn.utils.clip_grad_norm_(self.opening.parameters, self._options.max_norm)
+        self._step()
+
+    def _step(self) -> None:
         try:
             self._optimizer.step()
         except Exception as error:
@@ -257,8 +288,13 @@ class Server:
             session.meet(rank, waited)
             self._waiting.notify_all()
 
-    def pull(self, session: Session, rank: int, met: bool = False) -> None:
-        """Waits until a worker may go on, and puts the values on its desk.
+    def clip(self, session: Session, norm: float) -> None:
+        """See `Session.clip`."""
+        with self._waiting:
+            session.clip(norm)
+
+    def pull(self, session: Session, rank: int, met: bool = False) -> bytes:
+        """Waits until a worker may go on, and puts the values on its desk; see `Session.pull`.
 
         Raises:
             DivergedError: the parameters are not finite.
@@ -279,7 +315,7 @@ class Server:
                     f"rank {rank} waited {f'{patience:g} s' if patience else 'in vain'} at {self.name} for {what} of "
                     f"ranks {session.pacing.missing(rank)}; every rank has to step and synchronize() as often"
                 )
-            session.pull(rank, met)
+            return session.pull(rank, met)
 
     def account(self, session: Session) -> dict[str, Any]:
         """See `Session.account`."""

@@ -142,6 +142,10 @@ class DirectLink:
         self._carry(session.up, session.bytes if rows else 0)
         self._server.push(session, self._rank, rows, options)
 
+    def clip(self, norm: float) -> None:
+        """See `Link.clip`."""
+        self._server.clip(self._joined(), norm)
+
     def meet(self, waited: float) -> None:
         """See `Link.meet`."""
         session = self._joined()
@@ -156,7 +160,8 @@ class DirectLink:
     def pull(self) -> bytes:
         """See `Link.pull`."""
         session = self._joined()
-        self._server.pull(session, self._rank, self._met)
+        if norm := self._server.pull(session, self._rank, self._met):
+            return norm
         if not self._met:
             self._carry(session.down, session.bytes)
         for values, mine in zip(self._values, session.desks[self._rank].values, strict=True):

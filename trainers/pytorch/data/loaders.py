@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, Dataset, IterableDataset
+from torch.utils.data import DataLoader, Dataset
 
 from trainers.errors import TrialError
 from trainers.pytorch.data.batches import micro_batches, updates_of
@@ -42,7 +42,11 @@ def loader_batches(
     Raises:
         TrialError: its rows cannot be dealt out, or its sampler cannot be followed.
     """
-    _check(loader)
+    check_iteration(loader)
+    if loader.batch_size is None and loader.batch_sampler is None:
+        raise TrialError(
+            "the DataLoader has batch_size=None and gives single rows; give a batch_size or a batch_sampler"
+        )
     rank = peers.rank
     draws = Draws(loader, derive(seed, rank) if sharded else seed, device)
     if draws.distributed and not sharded:
@@ -209,17 +213,8 @@ class _Seeded(Dataset[Any]):
         return several(rows) if several else [self._dataset[row] for row in rows]
 
 
-def _check(loader: DataLoader[Any]) -> None:
-    """Raises where a loader's rows cannot be dealt out."""
-    if isinstance(loader.dataset, IterableDataset):
-        raise TrialError(
-            f"the DataLoader's {type(loader.dataset).__name__} is an IterableDataset, and prepare_data() takes one "
-            "whose rows can be numbered; give a map-style dataset, or name a channel"
-        )
-    if loader.batch_size is None and loader.batch_sampler is None:
-        raise TrialError(
-            "the DataLoader has batch_size=None and gives single rows; give a batch_size or a batch_sampler"
-        )
+def check_iteration(loader: DataLoader[Any]) -> None:
+    """Raises where a loader says itself which batches come."""
     if type(loader).__iter__ is not DataLoader.__iter__:
         raise TrialError(
             f"{type(loader).__name__} has an __iter__ of its own, which would not be used, since prepare_data() says "

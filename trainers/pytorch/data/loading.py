@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from trainers.errors import TrialError
 from trainers.pytorch.data.batches import BatchSize, micro_batches
 from trainers.pytorch.data.transfer import gathered, sent
 from trainers.pytorch.distribution import MicroBatch
@@ -34,8 +35,8 @@ class Shard:
 class Passes(Protocol):
     """Observer of passes over prepared data."""
 
-    def begin(self, micro: MicroBatch, done: float) -> None:
-        """A batch is handed out; `done` is the part of the pass before it, 0 to 1."""
+    def begin(self, micro: MicroBatch, number: int, done: float) -> None:
+        """A batch of pass `number` is handed out; `done` is the part of the pass before it, 0 to 1."""
 
     def absent(self, batches: int) -> None:
         """This worker has no rows for so many batches that others have in a pass without gradients."""
@@ -84,6 +85,9 @@ class Batches:
         self._load = load
         self._passes = passes
         self._latest: object = None
+        self._going: Iterator[Any] | None = None
+        self._completes = False
+        """Whether an update is complete with the batch that came last."""
         self.place = Place()
 
     def __len__(self) -> int:
@@ -97,7 +101,8 @@ class Batches:
         try:
             for at, batch in enumerate(self._load(number, start), start):
                 self.place.position = (number, at + 1)
-                self._passes.begin(plan[at], at / len(plan))
+                self._completes = plan[at].last
+                self._passes.begin(plan[at], number, at / len(plan))
                 yield batch
             self._passes.absent(len(plan) - at - 1)
         finally:
@@ -105,6 +110,22 @@ class Batches:
             if self._latest is mine:
                 self.place.position = (number + 1, 0)
         self._passes.end()
+
+    def steps(self, count: int) -> Iterator[Any]:
+        """The batches of the next `count` updates, pass after pass; another call goes on behind them."""
+        empty = 0
+        while count:
+            if self._going is None:
+                self._going = iter(self)
+            for batch in self._going:
+                empty = 0
+                count -= self._completes
+                yield batch
+                if not count:
+                    return
+            self._going, empty = None, empty + 1
+            if empty > 2:  # One may have ended just before a pause.
+                raise TrialError("context.steps() found no batch in a whole pass; give data that has some")
 
     def _next(self) -> tuple[int, int]:
         """The pass that comes next, and where it begins: after the last batch of one, the one behind it."""

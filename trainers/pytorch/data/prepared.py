@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, IterableDataset
 
 from trainers.errors import TrialError
 from trainers.pytorch.data.batches import GLOBAL, PER_WORKER, BatchSize
+from trainers.pytorch.data.iterables import IteratedBatches
 from trainers.pytorch.data.loaders import loader_batches
 from trainers.pytorch.data.loading import Batches, Passes, Place, Shard, shard_batches
 from trainers.pytorch.data.streaming import Stream, stream_batches
@@ -138,7 +139,8 @@ class PreparedData:
                 "make it with batch_size=context.batch.per_worker_batch_size"
             )
         self._beat()
-        batches = loader_batches(
+        make = IteratedBatches if isinstance(loader.dataset, IterableDataset) else loader_batches
+        batches = make(
             loader,
             self._peers,
             self._size.gradient_accumulation_steps if self._size else 1,

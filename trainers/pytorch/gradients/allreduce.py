@@ -15,6 +15,7 @@ from trainers.errors import DivergedError, TrialError
 from trainers.pytorch.distribution import MicroBatch, Peers, trained, weighed
 from trainers.pytorch.gradients.peers import share
 from trainers.pytorch.measures import Communication
+from trainers.pytorch.state import Mixed
 
 if TYPE_CHECKING:
     from trainers.pytorch.plan import ModelPlan
@@ -42,6 +43,7 @@ class AllReduce:
 
     def __init__(self, peers: Peers) -> None:
         self.communication = Communication()
+        self.mixed = Mixed()
         self._peers = peers
         self._models: list[nn.Module] = []
         self._shared: set[nn.Parameter] = set()
@@ -61,9 +63,19 @@ class AllReduce:
         return self._peers.world_size
 
     @property
+    def together(self) -> dist.ProcessGroup | None:
+        """See `Distribution.together`."""
+        return dist.group.WORLD if self._peers.world_size > 1 else None
+
+    @property
     def takes_own_steps(self) -> bool:
         """See `Distribution.takes_own_steps`: of one worker, which has no other's parameters to agree with."""
         return self._peers.world_size == 1
+
+    @property
+    def takes_wrappers(self) -> bool:
+        """See `Distribution.takes_wrappers`."""
+        return True
 
     def wrap(self, model: nn.Module, plan: ModelPlan) -> None:
         """See `Distribution.wrap`."""
@@ -83,9 +95,10 @@ class AllReduce:
     def update(self, optimizer: Optimizer, micro: MicroBatch, max_norm: float | None = None) -> None:
         """See `Distribution.update`."""
         if self._peers.world_size == 1:
-            self._step(optimizer, [p.grad for group in optimizer.param_groups for p in group["params"]], max_norm)
+            self._step(optimizer, max_norm)
             optimizer.zero_grad()
             self.communication.end()
+            self.mixed.clear(p for group in optimizer.param_groups for p in group["params"])
             return
         sums = self._sums[optimizer]
         if sums.others:
@@ -95,7 +108,7 @@ class AllReduce:
             self._shared.update(sums.others)
             sums.others = []
         sums.finish()
-        self._step(optimizer, [bucket.gradients for bucket in sums.buckets], max_norm)
+        self._step(optimizer, max_norm, [bucket.gradients for bucket in sums.buckets])
         sums.clear()
         self.communication.end()
 
@@ -124,21 +137,28 @@ class AllReduce:
         self._hooked.clear()
         return {}
 
-    def _step(self, optimizer: Optimizer, gradients: Iterable[Tensor | None], max_norm: float | None = None) -> None:
-        updates = self._updates.get(optimizer, 0)
-        # What was added up is the same on every worker, so all of them find the same.
-        if updates % LOOK_EVERY == 0:
-            for gradient in gradients:
-                if gradient is not None and not torch.isfinite(gradient.sum()):
-                    raise DivergedError(f"gradients are not finite after {updates} updates of this segment")
-        self._updates[optimizer] = updates + 1
-        if max_norm is not None:
-            nn.utils.clip_grad_norm_(trained(optimizer), max_norm)
-        optimizer.step()
+    def _step(self, optimizer: Optimizer, max_norm: float | None, summed: Sequence[Tensor] = ()) -> None:
+        """One update; `summed` are the gradients in a few tensors, where they lie so."""
+        parameters = trained(optimizer)
+        with self.mixed.handed_over(parameters):
+            whole = [p.grad for p in parameters] if self.mixed.precision.copies or not summed else summed
+            updates = self._updates.get(optimizer, 0)
+            self._updates[optimizer] = updates + 1
+            # What was added up is the same on every worker, so all of them find the same.
+            if not self.mixed.unscaled(whole):
+                return
+            if updates % LOOK_EVERY == 0 and not self.mixed.scales:
+                for gradient in whole:
+                    if gradient is not None and not torch.isfinite(gradient.sum()):
+                        raise DivergedError(f"gradients are not finite after {updates} updates of this segment")
+            if max_norm is not None:
+                nn.utils.clip_grad_norm_(parameters, max_norm)
+            optimizer.step()
 
     def _sum_of(self, optimizer: Optimizer) -> _Sum:
         """Where an optimizer's gradients are added up; every rank comes here with the same optimizer."""
-        parameters, known = trained(optimizer), self._sums.get(optimizer)
+        own = trained(optimizer)
+        parameters, known = self.mixed.leaves(own), self._sums.get(optimizer)
         if known is None or not known.is_of(parameters):
             for parameter in parameters:
                 if parameter not in self._hooked:
@@ -147,7 +167,7 @@ class AllReduce:
                     if parameter.grad is not None:
                         self._strays.add(parameter)
             known = self._sums[optimizer] = _Sum(parameters, self.communication)
-            known.others = [parameter for parameter in parameters if parameter not in self._shared]
+            known.others = [parameter for parameter in own if parameter not in self._shared]
         if self._strays:
             self._check_strays(parameters)
         return known

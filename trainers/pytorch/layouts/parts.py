@@ -111,27 +111,27 @@ class DataPeers:
     ) -> None:
         self.rank = rank
         self.world_size = world_size
+        self.group = group
         self._gang = gang
-        self._group = group
         self._device = device
 
     def sum(self, values: Tensor) -> Tensor:
         """See `Peers.sum`; each part counts once, however many workers it has."""
         total = values.detach().clone().to(self._device)
         self._gang.meet("context.sum")
-        dist.all_reduce(total, group=self._group)
+        dist.all_reduce(total, group=self.group)
         return total
 
     def broadcast(self, values: Tensor) -> None:
         """See `Peers.broadcast`."""
         self._gang.meet("the values of the first part")
-        dist.broadcast(values, group=self._group, group_src=0)
+        dist.broadcast(values, group=self.group, group_src=0)
 
     def gather(self, value: Any) -> list[Any]:
         """See `Peers.gather`."""
         self._gang.meet("every part's state")
         values: list[Any] = [None] * self.world_size
-        dist.all_gather_object(values, value, group=self._group)
+        dist.all_gather_object(values, value, group=self.group)
         return values
 
     def meet(self, what: str, answer: bool = False) -> bool:

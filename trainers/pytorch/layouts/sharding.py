@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor.parallel import parallelize_module
 from torch.optim import Optimizer
@@ -19,19 +19,21 @@ from torch.optim import Optimizer
 from trainers.errors import DivergedError, TrialError
 from trainers.pytorch.distribution import MicroBatch, trained, weighed
 from trainers.pytorch.gradients import LOOK_EVERY, share
-from trainers.pytorch.layouts.parts import Parts
+from trainers.pytorch.layouts.parts import DataPeers, Parts
 from trainers.pytorch.layouts.plan import blocks_of, styles_of
 from trainers.pytorch.measures import Communication, count_collectives
 from trainers.pytorch.plan import ModelPlan
+from trainers.pytorch.state import Mixed
 
 
-def sharded(model: nn.Module, plan: ModelPlan, mesh: DeviceMesh) -> None:
+def sharded(model: nn.Module, plan: ModelPlan, mesh: DeviceMesh, low: torch.dtype | None = None) -> None:
     """Deals a model out over a mesh, in place: its matrices over "tensor", and all parameters over the rest.
 
     Args:
         model: whole, alike on every worker; its parameters become DTensors, of which each worker keeps its piece.
         plan: of the model.
         mesh: with the dimensions "replicate", "shard" and "tensor".
+        low: the type in which parameters are gathered and gradients are scattered; None: their own.
 
     Raises:
         TrialError: the plan does not match the model.
@@ -41,10 +43,16 @@ def sharded(model: nn.Module, plan: ModelPlan, mesh: DeviceMesh) -> None:
         parallelize_module(model, tensor, styles_of(model, plan, tensor.size()))
     data = mesh["replicate", "shard"]
     if data.size() == 1:
+        if low is not None:
+            raise TrialError(
+                "a precision with -master makes low copies as shards are gathered, and the layout has none; give "
+                f"{'bf16' if low is torch.bfloat16 else 'fp16'!r}, or shard=2, say"
+            )
         return
+    policy = MixedPrecisionPolicy(param_dtype=low, reduce_dtype=low)
     for block in blocks_of(model, plan):
-        fully_shard(block, mesh=data)
-    fully_shard(model, mesh=data)
+        fully_shard(block, mesh=data, mp_policy=policy)
+    fully_shard(model, mesh=data, mp_policy=policy)
     for module in model.modules():
         if isinstance(module, FSDPModule):
             # Gradients are added up: the rows' weights are in the loss.
@@ -62,6 +70,7 @@ class Sharded:
     def __init__(self, parts: Parts) -> None:
         assert parts.mesh is not None, "a layout of replicas has no shards"
         self.communication = Communication()
+        self.mixed = Mixed()
         self._parts = parts
         self._mesh = parts.mesh
         self._models: list[nn.Module] = []
@@ -76,8 +85,19 @@ class Sharded:
         return self._parts.data.world_size
 
     @property
+    def together(self) -> dist.ProcessGroup | None:
+        """See `Distribution.together`: those at the same place of the other parts."""
+        data = self._parts.data
+        return data.group if isinstance(data, DataPeers) and data.world_size > 1 else None
+
+    @property
     def takes_own_steps(self) -> bool:
         """See `Distribution.takes_own_steps`: gradients that no `backward` weighed are no update's."""
+        return False
+
+    @property
+    def takes_wrappers(self) -> bool:
+        """See `Distribution.takes_wrappers`: shards are of the layout's own making."""
         return False
 
     def wrap(self, model: nn.Module, plan: ModelPlan) -> None:
@@ -87,7 +107,9 @@ class Sharded:
             TrialError: the plan does not match the model.
         """
         share(self._parts.gang, [*model.parameters(), *model.buffers()])
-        sharded(model, plan, self._mesh)
+        precision = self.mixed.precision
+        self.mixed.gathers = precision.copies
+        sharded(model, plan, self._mesh, precision.low if precision.copies else None)
         count_collectives(model, self.communication, self._mesh["replicate"].size())
         self._models.append(model)
         self._known.update(model.parameters())
@@ -114,7 +136,14 @@ class Sharded:
         """See `Distribution.update`."""
         gradients = [parameter.grad for parameter in trained(optimizer) if parameter.grad is not None]
         updates = self._updates[optimizer]
-        if max_norm is not None or updates % LOOK_EVERY == 0:
+        with self.communication.waiting:
+            finite = self.mixed.unscaled(gradients, lambda present: math.isfinite(norm_of(present, self._mesh)))
+        if not finite:
+            self._updates[optimizer] = updates + 1
+            optimizer.zero_grad()
+            self.communication.end()
+            return
+        if max_norm is not None or (updates % LOOK_EVERY == 0 and not self.mixed.scales):
             with self.communication.waiting:
                 length = norm_of(gradients, self._mesh)
             if not math.isfinite(length):

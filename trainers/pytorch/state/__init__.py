@@ -7,7 +7,13 @@ from trainers.lazy import load_when_used
 if TYPE_CHECKING:
     from trainers.pytorch.state import random_state as random_state, switches as switches
     from trainers.pytorch.state.checkpoint import TorchCheckpoint as TorchCheckpoint
+    from trainers.pytorch.state.mixed import Mixed as Mixed
     from trainers.pytorch.state.models import Models as Models
+    from trainers.pytorch.state.precision import (
+        PRECISION as PRECISION,
+        PRECISIONS as PRECISIONS,
+        Precision as Precision,
+    )
     from trainers.pytorch.state.random_state import derive as derive, seed_all as seed_all
 
 load_when_used(__name__)

@@ -28,6 +28,7 @@ class TorchCheckpoint:
         updates: of each worker so far.
         positions: where each of rank 0's prepared datasets stands, in the order of `prepare_data`; all ranks' alike.
         ended: the metrics of the report that ended the trial early; None where it goes on.
+        scales: the scale of losses of each rank, by rank, and its updates since it changed; empty where none is scaled.
     """
 
     step: int
@@ -36,6 +37,11 @@ class TorchCheckpoint:
     updates: int
     positions: tuple[tuple[int, int], ...]
     ended: dict[str, float] | None = None
+    scales: tuple[tuple[float, int], ...] = ()
+
+    def scale_of(self, rank: int) -> tuple[float, int] | None:
+        """The scale of losses that a worker goes on with; None where none was scaled."""
+        return self.scales[rank if rank < len(self.scales) else 0] if self.scales else None
 
     def to_bytes(self) -> bytes:
         """In PyTorch's own form, readable with `torch.load(..., weights_only=True)`."""
@@ -49,6 +55,7 @@ class TorchCheckpoint:
                 "updates": self.updates,
                 "positions": list(self.positions),
                 "ended": self.ended,
+                "scales": list(self.scales),
             },
             stream,
         )
@@ -86,7 +93,8 @@ class TorchCheckpoint:
                 random=tuple(content["random"]),
                 updates=content["updates"],
                 positions=tuple(tuple(position) for position in content["positions"]),
-                ended=content.get("ended"),  # It came later than the format.
+                ended=content.get("ended"),  # It came later than the format, and so did the next.
+                scales=tuple(tuple(scale) for scale in content.get("scales", ())),
             )
         except (KeyError, TypeError) as error:
             raise _flawed(uri, f"a part of it is missing or no such part ({error})") from None

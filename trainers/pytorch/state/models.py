@@ -11,6 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from trainers.pytorch.state.mixed import Mixed
+from trainers.pytorch.state.precision import Precision
+
 Forward = Callable[..., Any]
 
 _KEPT = 16
@@ -28,30 +31,42 @@ class Models:
     each shape of its input is compiled by itself, where PyTorch would make the second shape's code fit them all.
 
     Args:
-        precision: "fp32", or "bf16" for mixed precision.
+        precision: of trials whose hyperparameters give none.
         compile: whether models are compiled.
     """
 
     def __init__(self, *, precision: str = "fp32", compile: bool = False) -> None:
-        self._precision = precision
+        self._precision = Precision(precision)
         self._compile = compile
         self._compiled: dict[Hashable, Forward] = {}
 
-    def set_up(self, model: nn.Module, device: torch.device, hyperparameters: Mapping[str, Any]) -> None:
+    def precision(self, hyperparameters: Mapping[str, Any], device: torch.device) -> Precision:
+        """The precision of a trial.
+
+        Raises:
+            ConfigurationError: there is no such precision, or the device lacks it.
+        """
+        precision = self._precision.under(hyperparameters)
+        precision.check(device)
+        return precision
+
+    def set_up(self, model: nn.Module, device: torch.device, hyperparameters: Mapping[str, Any], mixed: Mixed) -> None:
         """Gives a model the forward pass that was asked for; its copies have it too, over their own parameters.
 
         Args:
             model: on `device`.
             device: that it is trained on.
             hyperparameters: the trial's.
+            mixed: its precision.
         """
-        if self._precision == "fp32" and not self._compile:
+        low = mixed.precision.low
+        if low is None and not self._compile:
             return
         forward = _forward_of(model)
         if self._compile:
             forward = self._compiled_of(model, forward, hyperparameters)
-        if self._precision == "bf16":
-            forward = _mixed(forward, device.type)
+        if low is not None:
+            forward = _low(forward, device.type, low, mixed)
         model.forward = MethodType(forward, model)
 
     def _compiled_of(self, model: nn.Module, forward: Forward, hyperparameters: Mapping[str, Any]) -> Forward:
@@ -80,19 +95,20 @@ def _kind(model: nn.Module, hyperparameters: Mapping[str, Any]) -> tuple[Hashabl
     tensors = [*model.named_parameters(), *model.named_buffers()]
     return (
         repr(model),
+        tuple(name for name, module in model.named_modules() if "forward" in vars(module)),  # Recomputed ones, say.
         tuple((name, tensor.shape, tensor.dtype, tensor.requires_grad) for name, tensor in tensors),
         tuple((name, repr(value)) for name, value in sorted(hyperparameters.items()) if not isinstance(value, float)),
     )
 
 
-def _mixed(forward: Forward, device: str) -> Forward:
+def _low(forward: Forward, device: str, dtype: torch.dtype, mixed: Mixed) -> Forward:
     @wraps(forward)
-    def mixed(model: nn.Module, *given: Any, **named: Any) -> Any:
-        with torch.autocast(device, dtype=torch.bfloat16):
+    def low(model: nn.Module, *given: Any, **named: Any) -> Any:
+        with mixed.computing(model), torch.autocast(device, dtype=dtype):
             output = forward(model, *given, **named)
         return _float32(output)
 
-    return mixed
+    return low
 
 
 def _float32(output: Any) -> Any:
