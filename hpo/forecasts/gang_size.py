@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -140,11 +141,16 @@ def chosen_workers(
         else:
             seconds[Way(HERE)] = here.a_round
     with _room(estimator, at_once) as most:
-        for way in _ways(tried, left, sizes(most) if WORKERS in left else [tried.workers_for(tried.hyperparameters)]):
-            try:
-                seconds[way] = _on_gang(_under(tried, way, left), channels, way.workers)
-            except TrialError as error:
-                failures[way] = str(error)
+        for size in sizes(most) if WORKERS in left else [tried.workers_for(tried.hyperparameters)]:
+            before = min((took for way, took in seconds.items() if way.workers != HERE), default=math.inf)
+            for way in _ways(tried, left, size):
+                try:
+                    seconds[way] = _on_gang(_under(tried, way, left), channels, size)
+                except TrialError as error:
+                    failures[way] = str(error)
+            now = [took for way, took in seconds.items() if way.workers == size]
+            if now and min(now) >= before:
+                break  # Still more workers would be slower still.
     if not seconds:
         raise TrialError(f"{names} {AUTO!r}: nothing could be measured: {next(iter(failures.values()), 'no size')}")
     best = fastest(seconds)
@@ -158,15 +164,15 @@ def chosen_workers(
     return _under(estimator, best, left), tuple(Choice(name=name, chosen=choices[name], why=why) for name in left)
 
 
-def _ways(estimator: Trainer, left: Collection[str], workers: Sequence[int]) -> Iterator[Way]:
+def _ways(estimator: Trainer, left: Collection[str], workers: int) -> list[Way]:
     """The ways that the hyperparameters suit: a global batch size has to be divided by the workers."""
-    for size in workers:
-        layouts = estimator.layouts(size) if LAYOUT in left and isinstance(estimator, LaysOut) else [""]
-        for place, layout in enumerate(layouts):
-            way = Way(size, place, layout)
-            with suppress(ConfigurationError):
-                _under(estimator, way, left)
-                yield way
+    layouts = estimator.layouts(workers) if LAYOUT in left and isinstance(estimator, LaysOut) else [""]
+    ways = []
+    for place, layout in enumerate(layouts):
+        with suppress(ConfigurationError):
+            _under(estimator, way := Way(workers, place, layout), left)
+            ways.append(way)
+    return ways
 
 
 def _under(estimator: Trainer, way: Way, left: Collection[str]) -> Trainer:

@@ -93,6 +93,13 @@ def test_the_fastest_is_taken_and_said(monkeypatch):
     assert len(said) == 1
 
 
+def test_no_larger_gang_is_measured_once_one_is_slower(monkeypatch):
+    measured = Measured(monkeypatch, 16, {1: 1.0, 2: "out of memory", 4: 1.1})
+    made, _ = chosen(trainer(), 2)
+    assert measured.asked == [1, 2, 4]
+    assert made.workers_for(made.hyperparameters) == 1
+
+
 def test_this_process_is_taken_where_gangs_are_no_faster(monkeypatch):
     Measured(monkeypatch, 2, {1: 1.5, 2: 0.95})
     made, choice = chosen(trainer())
