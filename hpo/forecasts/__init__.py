@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         forecast_error as forecast_error,
     )
     from hpo.forecasts.from_history import forecast_from as forecast_from
-    from hpo.forecasts.gang_size import chosen_workers as chosen_workers, leaves_workers as leaves_workers
+    from hpo.forecasts.gang_size import chosen_workers as chosen_workers, left_to_probe as left_to_probe
     from hpo.forecasts.probe import (
         Probing as Probing,
         joins as joins,

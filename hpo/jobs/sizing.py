@@ -1,4 +1,4 @@
-"""A job's workers, where its settings leave them to a probe."""
+"""A job's workers and layout, where its settings leave them to a probe."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from hpo.autotune import Autotuned
-from hpo.forecasts import chosen_workers, leaves_workers
+from hpo.forecasts import chosen_workers, left_to_probe
 from hpo.jobs.settings import JobSettings
 from trainers.channels import open_channels
 
 
 def sized(settings: JobSettings, inputs: Any, say: Callable[[str], None]) -> JobSettings:
-    """The settings with a number of workers, chosen by a probe that trains here and now where they say "auto".
+    """The settings with workers and a layout that a probe chooses, which trains here and now, where they say "auto".
 
     Args:
         settings: the job's.
@@ -22,10 +22,11 @@ def sized(settings: JobSettings, inputs: Any, say: Callable[[str], None]) -> Job
     Raises:
         ConfigurationError, DataError, ResourcesError, GangError, TrialError: nothing could be measured.
     """
-    estimator = settings.estimator
-    if not leaves_workers(estimator, settings.ranges):
+    estimator, ranges = settings.estimator, settings.ranges
+    if not (left := left_to_probe(estimator, ranges)):
         return settings
     channels = estimator.checked(open_channels(inputs, train=estimator.needs_train), settings.objective_metric_name)
-    sized_estimator, choice = chosen_workers(estimator, channels, settings.max_parallel_jobs, say)
+    missing = {name: bounds.at(0.5) for name, bounds in ranges.items() if name not in estimator.hyperparameters}
+    made, choices = chosen_workers(estimator, left, missing, channels, settings.max_parallel_jobs, say)
     before = settings.autotune.choices if isinstance(settings.autotune, Autotuned) else ()
-    return settings.changed(estimator=sized_estimator, autotune=Autotuned(choices=(*before, choice)))
+    return settings.changed(estimator=made, autotune=Autotuned(choices=(*before, *choices)))

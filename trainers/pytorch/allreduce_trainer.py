@@ -101,6 +101,14 @@ class TorchTrainer(FunctionTrainer):
             )
         return workers // layout.together
 
+    def layouts(self, workers: int) -> list[str]:
+        """See `hpo.forecasts.gang_size.LaysOut`: replicas, and shards where replicas do not fit or are slower.
+
+        Tensor parallelism and pipelines take a plan of the model, and are for its user to choose.
+        """
+        shards = [workers] if workers < 4 else [workers, 2]
+        return [str(Layout()), *(f"shard={shard}" for shard in shards if workers > 1)]
+
     def trained_by(self, hyperparameters: Mapping[str, Any]) -> int:
         """Workers that a configuration's batch is dealt out to: the data-parallel parts."""
         return self.parts(hyperparameters, self.workers_for(hyperparameters))

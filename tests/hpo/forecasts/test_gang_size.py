@@ -9,11 +9,11 @@ import pytest
 
 from hpo import CategoricalParameter, ContinuousParameter, HyperparameterTuner
 from hpo.forecasts import gang_size
-from hpo.forecasts.gang_size import HERE, chosen_workers, fastest, leaves_workers, sizes
+from hpo.forecasts.gang_size import HERE, Way, chosen_workers, fastest, left_to_probe, sizes
 from hpo.forecasts.one_worker import NotMeasured, OneWorker
 from hpo.jobs import sized
 from tests.support.networks import data, train_exactly
-from trainers import ScalingConfig, TorchTrainer, XGBoostTrainer
+from trainers import ParameterServerTrainer, ScalingConfig, TorchTrainer, XGBoostTrainer
 from trainers.errors import ConfigurationError, TrialError
 
 GANG = ScalingConfig(num_workers=3)
@@ -24,16 +24,27 @@ def trainer(workers="auto", scaling=GANG, **words):
     return TorchTrainer(train_exactly, scaling=scaling, hyperparameters=words, metrics=["train:x"])
 
 
+def chosen(estimator, at_once=1, missing=None, say=print):
+    left = left_to_probe(estimator, {})
+    made, choices = chosen_workers(estimator, left, missing or {}, {}, at_once, say)
+    return made, *choices
+
+
 def test_more_workers_have_to_be_worth_it():
-    assert fastest({HERE: 1.0, 1: 1.2, 2: 0.95, 4: 0.91}) == HERE
-    assert fastest({HERE: 1.0, 1: 1.2, 2: 0.85, 4: 0.8}) == 2
-    assert fastest({1: 1.0, 2: 1.1, 4: 0.6, 8: 0.55}) == 4
-    assert fastest({2: 1.0}) == 2
+    def of(**seconds):
+        return fastest({Way(int(name[1:])): took for name, took in seconds.items()}).workers
+
+    assert of(w0=1.0, w1=1.2, w2=0.95, w4=0.91) == HERE
+    assert of(w0=1.0, w1=1.2, w2=0.85, w4=0.8) == 2
+    assert of(w1=1.0, w2=1.1, w4=0.6, w8=0.55) == 4
+    assert of(w2=1.0) == 2
+    both = {Way(2, 0, "shard=1"): 1.0, Way(2, 1, "shard=2"): 0.95}
+    assert fastest(both).layout == "shard=1"
+    assert fastest({**both, Way(2, 1, "shard=2"): 0.8}).layout == "shard=2"
 
 
 def test_sizes_double_up_to_what_there_is_room_for():
-    assert sizes(7, lambda size: True) == [1, 2, 4]
-    assert sizes(8, lambda size: size != 4) == [1, 2, 8]
+    assert [sizes(most) for most in (1, 2, 7, 8)] == [[1], [1, 2], [1, 2, 4], [1, 2, 4, 8]]
 
 
 class Measured:
@@ -48,10 +59,12 @@ class Measured:
 
         def on_gang(estimator, channels, workers):
             assert estimator.workers_for(estimator.hyperparameters) == workers
-            self.asked.append(workers)
-            if isinstance(times[workers], str):
-                raise TrialError(times[workers])
-            return times[workers]
+            layout = estimator.hyperparameters.get("layout")
+            way = (workers, layout) if layout else workers
+            self.asked.append(way)
+            if isinstance(times[way], str):
+                raise TrialError(times[way])
+            return times[way]
 
         def measured_here(estimator, channels, *, asked):
             assert asked
@@ -72,7 +85,7 @@ class Measured:
 def test_the_fastest_is_taken_and_said(monkeypatch):
     measured = Measured(monkeypatch, 4, {1: 1.5, 2: 0.7, 4: 0.4})
     said = []
-    made, choice = chosen_workers(trainer(), {}, 1, said.append)
+    made, choice = chosen(trainer(), say=said.append)
     assert measured.asked == [HERE, 1, 2, 4]
     assert (made.workers_for(made.hyperparameters), made.scaling) == (4, GANG)
     assert (choice.name, choice.chosen) == ("num_workers", "4")
@@ -80,9 +93,16 @@ def test_the_fastest_is_taken_and_said(monkeypatch):
     assert len(said) == 1
 
 
+def test_no_larger_gang_is_measured_once_one_is_slower(monkeypatch):
+    measured = Measured(monkeypatch, 16, {1: 1.0, 2: "out of memory", 4: 1.1})
+    made, _ = chosen(trainer(), 2)
+    assert measured.asked == [1, 2, 4]
+    assert made.workers_for(made.hyperparameters) == 1
+
+
 def test_this_process_is_taken_where_gangs_are_no_faster(monkeypatch):
     Measured(monkeypatch, 2, {1: 1.5, 2: 0.95})
-    made, choice = chosen_workers(trainer(), {}, 1, print)
+    made, choice = chosen(trainer())
     assert made.in_hand
     assert made.hyperparameters["num_workers"] is None
     assert choice.chosen == "0"
@@ -90,7 +110,7 @@ def test_this_process_is_taken_where_gangs_are_no_faster(monkeypatch):
 
 def test_trials_beside_each_other_train_on_gangs(monkeypatch):
     measured = Measured(monkeypatch, 2, {1: 1.0, 2: 0.95})
-    made, choice = chosen_workers(trainer(), {}, 4, print)
+    made, choice = chosen(trainer(), 4)
     assert measured.asked == [1, 2]
     assert made.workers_for(made.hyperparameters) == 1
     assert choice.why.endswith("; 2 workers a trial leave room for 4 trials at once")
@@ -98,20 +118,20 @@ def test_trials_beside_each_other_train_on_gangs(monkeypatch):
 
 def test_what_cannot_be_measured_is_said_and_left_out(monkeypatch):
     measured = Measured(monkeypatch, 4, {1: "out of memory", 2: 0.7, 4: 0.1}, here="it is too large")
-    made, choice = chosen_workers(trainer(global_batch_size=6), {}, 1, print)
+    made, choice = chosen(trainer(global_batch_size=6))
     assert measured.asked == [HERE, 1, 2]  # Six rows are not divided by four.
     assert made.workers_for(made.hyperparameters) == 2
     assert "not measured in this process: it is too large; not measured on 1 worker: out of memory" in choice.why
     Measured(monkeypatch, 1, {1: "out of memory"}, here="it is too large")
     with pytest.raises(TrialError, match="nothing could be measured: it is too large"):
-        chosen_workers(trainer(), {}, 1, print)
+        chosen(trainer())
 
 
 @pytest.mark.parametrize("workers", [None, 1, 2])
 def test_a_number_is_never_overruled(workers):
-    assert not leaves_workers(trainer(workers), {})
-    assert not leaves_workers(trainer(), {"num_workers": CategoricalParameter([1, 2])})
-    assert leaves_workers(trainer(), {"lr": ContinuousParameter(0.1, 1.0)})
+    assert left_to_probe(trainer(workers), {}) == ()
+    assert left_to_probe(trainer(), {"num_workers": CategoricalParameter([1, 2])}) == ()
+    assert left_to_probe(trainer(), {"lr": ContinuousParameter(0.1, 1.0)}) == ("num_workers",)
 
 
 def test_where_nobody_chooses_it_is_refused():
@@ -122,7 +142,38 @@ def test_where_nobody_chooses_it_is_refused():
     with pytest.raises(ConfigurationError, match="'num_workers' is 'most'; give a whole number"):
         trainer("most")
     boosting = XGBoostTrainer(scaling=GANG, hyperparameters={"num_workers": "auto", "eval_metric": "auc"})
-    assert leaves_workers(boosting, {})
+    assert left_to_probe(boosting, {}) == ("num_workers",)
+
+
+def test_layouts_of_a_number_of_workers_that_is_given_are_compared(monkeypatch):
+    measured = Measured(monkeypatch, 8, {(4, "shard=1"): "out of memory", (4, "shard=4"): 1.0, (4, "shard=2"): 0.8})
+    made, choice = chosen(trainer(4, layout="auto"))
+    assert measured.asked == [(4, "shard=1"), (4, "shard=4"), (4, "shard=2")]
+    assert (made.hyperparameters["layout"], made.hyperparameters["num_workers"]) == ("shard=2", 4)
+    assert (choice.name, choice.chosen) == ("layout", "shard=2")
+    assert choice.why == (
+        "an epoch takes 1 s on 4 workers with shard=4, 0.8 s on 4 workers with shard=2; "
+        "not measured on 4 workers with shard=1: out of memory"
+    )
+
+
+def test_workers_and_layout_may_both_be_left_to_it(monkeypatch):
+    times = {(1, "shard=1"): 1.0, (2, "shard=1"): 0.6, (2, "shard=2"): 0.58}
+    measured = Measured(monkeypatch, 2, times, here=1.1)
+    made, workers, layout = chosen(trainer(layout="auto"))
+    assert measured.asked == [HERE, *times]
+    assert (workers.chosen, layout.chosen) == ("2", "shard=1")
+    assert (made.hyperparameters["layout"], made.workers_for(made.hyperparameters)) == ("shard=1", 2)
+    Measured(monkeypatch, 2, times, here=0.3)
+    made, workers, layout = chosen(trainer(layout="auto"))
+    assert (made.in_hand, made.hyperparameters["layout"], layout.chosen) == (True, None, "none")
+
+
+def test_a_layout_that_is_given_is_never_overruled():
+    assert left_to_probe(trainer(2, layout="shard=2"), {}) == ()
+    assert left_to_probe(trainer(2, layout="auto"), {"layout": CategoricalParameter(["shard=1", "shard=2"])}) == ()
+    servers = ParameterServerTrainer(train_exactly, scaling=GANG, hyperparameters={"layout": "auto"})
+    assert left_to_probe(servers, {}) == ()  # It is the function's own word there.
 
 
 def test_a_tuner_s_settings_have_what_was_chosen(monkeypatch):
@@ -131,6 +182,7 @@ def test_a_tuner_s_settings_have_what_was_chosen(monkeypatch):
         trainer(), "train:x", {"lr": ContinuousParameter(0.1, 1.0)}, max_jobs=2, strategy="Random", console=False
     )
     settings = sized(tuner.settings, {"train": data(48)}, print)
+    assert "lr" not in settings.estimator.hyperparameters
     assert settings.estimator.hyperparameters["num_workers"] == 2
     assert settings.autotune.choices[0].chosen == "2"
     assert settings.to_json({}, 0)["autotune"][0]["name"] == "num_workers"

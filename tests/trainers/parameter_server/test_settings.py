@@ -49,7 +49,7 @@ def test_what_another_mode_uses_need_not_suit_the_number_of_workers() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"mode": "asynch"}, "'mode' is 'asynch'; give one of sync, async, bounded; did you mean 'async'"),
+        ({"mode": "asynch"}, "'mode' is 'asynch'; give one of sync, async, bounded, ring; did you mean 'async'"),
         ({"mode": ["sync"]}, "'mode' is"),
         ({"server_placement": "every"}, "'server_placement' is 'every'; give one of one, each"),
         ({"server_placement": 1}, "'server_placement' is 1; give one of one, each"),

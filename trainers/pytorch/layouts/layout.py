@@ -10,6 +10,8 @@ from typing import Any, Self
 from trainers.checking import check_whole, did_you_mean
 from trainers.errors import ConfigurationError
 
+AUTO = "auto"
+"""In the place of a layout's words: a tuner's probe chooses one."""
 LAYOUT, MICRO_BATCHES, SCHEDULE = "layout", "micro_batches", "schedule"
 """The hyperparameters that go before the trainer's layout, and before these fields of it."""
 
@@ -114,7 +116,7 @@ class Layout:
             ConfigurationError: a value is wrong.
         """
         layout = self
-        if (value := hyperparameters.get(LAYOUT)) is not None:
+        if (value := hyperparameters.get(LAYOUT)) not in (None, AUTO):
             layout = type(self).given(value)
         changed = {
             name: hyperparameters[name] for name in (MICRO_BATCHES, SCHEDULE) if hyperparameters.get(name) is not None
