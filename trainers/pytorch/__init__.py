@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from trainers.pytorch.state import (
         TorchCheckpoint as TorchCheckpoint,
         random_state as random_state,
+        shards as shards,
         switches as switches,
     )
 

@@ -23,7 +23,7 @@ from trainers.pytorch.layouts import Layout, Parts
 from trainers.pytorch.plain import norm, number, plain
 from trainers.pytorch.plan import ModelPlan
 from trainers.pytorch.rates import LearningRateRule, scaled
-from trainers.pytorch.state import Models, TorchCheckpoint, random_state
+from trainers.pytorch.state import Models, TorchCheckpoint, random_state, shards
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -59,7 +59,7 @@ class TrainContext:
         on_report: is told of each report, on rank 0 the gang's.
         halted: says, on rank 0, whether the assignment is to end with the report that is being made.
         beat: is called where workers are about to wait for each other, which has a deadline of its own.
-        on_end: is given the checkpoint at the end of the assignment, on rank 0.
+        on_end: is given the checkpoint at the end of the assignment, on rank 0; in shards, on every rank its own.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class TrainContext:
         on_report: Callable[[Report], None],
         halted: Callable[[], bool],
         beat: Callable[[], None],
-        on_end: Callable[[TorchCheckpoint], None],
+        on_end: Callable[[TorchCheckpoint, shards.Staged | None], None],
     ) -> None:
         self.hyperparameters: dict[str, Any] = dict(assignment.hyperparameters)
         self.seed = assignment.seed
@@ -176,6 +176,7 @@ class TrainContext:
         model.to(self.device)
         self._worker.models.set_up(model, self.device, self.hyperparameters)
         self._distribution.wrap(model, plan or ModelPlan())
+        shards.hook(model)
         return model
 
     def step(self, loss: Tensor, optimizer: Optimizer, *, max_norm: float | None = None) -> bool:
@@ -314,6 +315,7 @@ class TrainContext:
     def _steps_with(self, optimizer: Optimizer) -> Iterator[MicroBatch]:
         """The micro-batches that an optimizer is stepped with where nobody counts rows."""
         if optimizer not in self._steps:
+            shards.place(optimizer)
             if self._steps:  # What it holds by now is of losses that other optimizers were stepped with.
                 optimizer.zero_grad()
             accumulation = self.batch.gradient_accumulation_steps if self.batch else 1
@@ -354,17 +356,21 @@ class TrainContext:
     def _save(self, state: dict[str, Any] | None, ended: dict[str, float] | None) -> None:
         if state is None:
             raise self._no_state(None)
-        states = self._gang.gather(random_state.take(self.device))
-        if self._gang.rank == 0:
+        ends = self._gang.gather((random_state.take(self.device), shards.needed(state)))
+        staged = None
+        if any(in_shards for _, in_shards in ends):
+            staged = shards.stage(state, self._gang.rank, self._gang.gather)
+        if self._gang.rank == 0 or staged:
             self._on_end(
                 TorchCheckpoint(
                     step=self._reported if ended is None else self._assignment.stop,
-                    state=state,
-                    random=tuple(states),
+                    state=state if staged is None else staged.tree,
+                    random=tuple(random for random, _ in ends),
                     updates=self._updates,
                     positions=self._data.positions,
                     ended=ended,
-                )
+                ),
+                staged,
             )
 
 
