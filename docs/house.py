@@ -33,6 +33,7 @@ SCRIPTS = (
     "gpu",
     "parameter_server",
     "program_cost",
+    "checkpoint_cost",
     "busy_machine",
     "spot_market",
     "store_rate",

@@ -20,13 +20,14 @@ from ray.train import ScalingConfig
 
 from tests.support.assignments import assignment
 from tests.support.processes import ROOT, printed
-from trainers import Channel, DataError, Trainer, TrialError, XGBoostTrainer
+from trainers import Channel, DataError, Trainer, TrialError, XGBoostTrainer, checkpoint
 from trainers.channels import open_channels
 from trainers.checkpoint import File, Manifest
 from trainers.gangs.messages import Assignment
 from trainers.parameter_server.trainer import ParameterServerTrainer
 from trainers.pytorch.allreduce_trainer import TorchTrainer
 from trainers.pytorch.context import TrainContext
+from trainers.pytorch.state import TorchCheckpoint
 from trainers.result import serve_alone
 
 PACKAGES = ("trainers", "hpo", "experiments")
@@ -258,6 +259,22 @@ def test_a_checkpoint_that_attacks_is_one_clear_error(kind: str, rows: dict[str,
             assert WHY[name] in str(read.value)
     place.write_bytes(whole.read_bytes())
     assert trainer.trained(str(place), manifest=known).model() is not None
+
+
+@pytest.mark.parametrize("part", ["state.pt", "index.json"])
+def test_a_checkpoint_in_shards_that_attacks_is_one_clear_error(tmp_path: Path, part: str) -> None:
+    (tmp_path / "job").mkdir()
+    uri, ran = str(tmp_path / "job" / "t-003" / "000001.pt"), tmp_path / "ran"
+    whole = {"state.pt": TorchCheckpoint(step=1, state={}, random=(), updates=0, positions=()).to_bytes()}
+    whole |= {"index.json": b'{"format": "warmband-shards-1", "tensors": {}}'}
+    for name, made in ATTACKS.items():
+        parts = {**whole, part: made(ran)}
+        manifest = checkpoint.seal(uri, [checkpoint.save_part(uri, *each) for each in parts.items()])
+        with pytest.raises(DataError, match=rf"{part}' is cut short or no checkpoint: "):
+            trainer_of("torch").trained(uri, manifest=manifest).model()
+        assert not ran.exists(), name
+    manifest = checkpoint.seal(uri, [checkpoint.save_part(uri, *each) for each in whole.items()])
+    assert trainer_of("torch").trained(uri, manifest=manifest).model() == {}
 
 
 @pytest.mark.ray

@@ -35,7 +35,7 @@ class File:
     digest: str = ""
 
     @classmethod
-    def of(cls, name: str, data: bytes) -> Self:
+    def of(cls, name: str, data: bytes | memoryview) -> Self:
         """A file that holds `data`."""
         return cls(name=name, size=len(data), digest=hashlib.sha256(data).hexdigest())
 
@@ -104,7 +104,7 @@ def save(checkpoint: str, data: bytes) -> Manifest:
     return Manifest((_written(checkpoint, data),))
 
 
-def save_part(checkpoint: str, name: str, data: bytes) -> File:
+def save_part(checkpoint: str, name: str, data: bytes | memoryview) -> File:
     """Writes one file of a checkpoint of several, whole or not at all.
 
     Raises:
@@ -147,6 +147,15 @@ def manifest_of(checkpoint: str) -> Manifest:
         raise _damaged(uri, "it is no manifest") from None
 
 
+def looked_up(checkpoint: str) -> Manifest:
+    """The manifest of a checkpoint that is known by its URI alone; `UNKNOWN` where it is one file.
+
+    Raises:
+        DataError, StorageError: see `manifest_of`.
+    """
+    return manifest_of(checkpoint) if storage.size(checkpoint) is None and storage.is_there(checkpoint) else UNKNOWN
+
+
 def load(checkpoint: str, manifest: Manifest = UNKNOWN, part: str = "") -> bytes:
     """The bytes of a checkpoint's file.
 
@@ -165,6 +174,48 @@ def load(checkpoint: str, manifest: Manifest = UNKNOWN, part: str = "") -> bytes
     if file is not None and (flaw := file.flaw(data)):
         raise _damaged(uri, f"{flaw} that trial {_trial_and_name(checkpoint)[0]!r} wrote")
     return data
+
+
+def load_span(checkpoint: str, part: str, at: int, size: int) -> bytes:
+    """Bytes of one file of a checkpoint of several, which are compared with no digest.
+
+    Args:
+        checkpoint: URI of the checkpoint.
+        part: name of the file.
+        at: where they begin in it.
+        size: how many there are.
+
+    Raises:
+        CheckpointError: there is no such file, or it ends before; it names the file and its trial.
+        StorageError: it cannot be read.
+    """
+    data = storage.read(storage.join(checkpoint, part), at, size)
+    if len(data) != size:
+        raise damaged(checkpoint, part, f"it ends before the byte {at + size}")
+    return data
+
+
+def damaged(checkpoint: str, part: str, why: str) -> CheckpointError:
+    """The error about a file of a checkpoint of several that is not what its trial wrote."""
+    return _damaged(storage.join(checkpoint, part), f"{why} that trial {trial_of(checkpoint)!r} wrote")
+
+
+def check_sizes(checkpoint: str, manifest: Manifest) -> None:
+    """Compares the sizes of a checkpoint's files with what was written, without reading them.
+
+    Raises:
+        CheckpointError: a file is missing, or has another size; it names the file and its trial.
+        StorageError: it cannot be looked at.
+    """
+    for uri, file in manifest.located(checkpoint).items():
+        size = storage.size(uri)
+        if size is None:
+            raise CheckpointError(
+                f"checkpoint {storage.shown(uri)!r} of trial {trial_of(checkpoint)!r} is not there; was its folder "
+                "removed, or is it on another node?"
+            )
+        if size != file.size:
+            raise _damaged(uri, f"it has {size} of the {file.size} bytes that trial {trial_of(checkpoint)!r} wrote")
 
 
 def check(checkpoint: str, manifest: Manifest) -> None:
@@ -211,7 +262,7 @@ def trial_of(checkpoint: str) -> str:
     return _trial_and_name(checkpoint)[0]
 
 
-def _written(checkpoint: str, data: bytes, part: str = "") -> File:
+def _written(checkpoint: str, data: bytes | memoryview, part: str = "") -> File:
     """Writes a file; the digest of a large one is taken meanwhile, since neither holds Python's lock."""
     name = part or _trial_and_name(checkpoint)[1]
     if len(data) < _LARGE:

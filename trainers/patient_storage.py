@@ -77,6 +77,14 @@ class PatientStorage:
         """
         return self.attempt(partial(_load, uri, manifest, part))
 
+    def read_span(self, uri: str, part: str, at: int, size: int) -> bytes:
+        """See `checkpoint.load_span`; raises as `read` does."""
+        return self.attempt(partial(_load_span, uri, part, at, size))
+
+    def check_sizes(self, uri: str, manifest: Manifest) -> None:
+        """See `checkpoint.check_sizes`; raises as `read` does."""
+        self.attempt(partial(_check_sizes, uri, manifest))
+
     def write(self, uri: str, data: bytes) -> Manifest:
         """See `checkpoint.save`.
 
@@ -85,7 +93,7 @@ class PatientStorage:
         """
         return self._saved(partial(checkpoint.save, uri, data))
 
-    def write_part(self, uri: str, name: str, data: bytes) -> File:
+    def write_part(self, uri: str, name: str, data: bytes | memoryview) -> File:
         """See `checkpoint.save_part`, for each worker of a gang; raises as `write` does."""
         return self._saved(partial(checkpoint.save_part, uri, name, data))
 
@@ -135,3 +143,13 @@ class PatientStorage:
 def _load(uri: str, manifest: Manifest, part: str) -> bytes:
     storage.check_job_folder(uri)
     return checkpoint.load(uri, manifest, part)
+
+
+def _load_span(uri: str, part: str, at: int, size: int) -> bytes:
+    storage.check_job_folder(uri)
+    return checkpoint.load_span(uri, part, at, size)
+
+
+def _check_sizes(uri: str, manifest: Manifest) -> None:
+    storage.check_job_folder(uri)
+    checkpoint.check_sizes(uri, manifest)

@@ -50,8 +50,8 @@ _REMEDIES = (
 )
 
 
-def read(uri: str) -> bytes:
-    """All bytes of a file.
+def read(uri: str, at: int = 0, size: int | None = None) -> bytes:
+    """Bytes of a file: all of them, or `size` from the one numbered `at` on, fewer where it ends before.
 
     Raises:
         CheckpointError: there is no such file.
@@ -60,17 +60,19 @@ def read(uri: str) -> bytes:
     with _explained(uri, "read"):
         try:
             if _is_local(uri):
-                return Path(uri).read_bytes()
+                with open(uri, "rb") as file:
+                    file.seek(at)
+                    return file.read(size)
             filesystem, path = _resolve(uri)
-            with filesystem.open_input_stream(path) as stream:
-                return bytes(stream.read())
+            with filesystem.open_input_stream(path) if size is None else filesystem.open_input_file(path) as stream:
+                return bytes(stream.read() if size is None else stream.read_at(size, min(at, stream.size())))
         except FileNotFoundError as error:
             raise CheckpointError(
                 f"checkpoint {shown(uri)!r} is not there; was its folder removed, or is it on another node?"
             ) from error
 
 
-def write(uri: str, data: bytes) -> None:
+def write(uri: str, data: bytes | memoryview) -> None:
     """Writes a file so that no reader ever sees a part of it: local files by renaming, object stores do so anyway.
 
     Raises:
@@ -80,7 +82,7 @@ def write(uri: str, data: bytes) -> None:
         _write(uri, data)
 
 
-def save(checkpoint: str, data: bytes, part: str = "") -> None:
+def save(checkpoint: str, data: bytes | memoryview, part: str = "") -> None:
     """Writes a checkpoint, `JOB/TRIAL/FILE`, or a part of one, as `write` does, where its job has a folder.
 
     The folder of its trial is made, none above that: the disk may be unmounted between two looks.
@@ -271,7 +273,7 @@ def check_no_credentials(uri: str, field: str) -> None:
         )
 
 
-def _write(uri: str, data: bytes, folders: int = 0) -> None:
+def _write(uri: str, data: bytes | memoryview, folders: int = 0) -> None:
     if _is_local(uri):
         _write_local(Path(uri), data, folders)
         return
@@ -283,7 +285,7 @@ def _write(uri: str, data: bytes, folders: int = 0) -> None:
         stream.write(data)
 
 
-def _write_local(path: Path, data: bytes, folders: int) -> None:
+def _write_local(path: Path, data: bytes | memoryview, folders: int) -> None:
     for folder in reversed(path.parents[: folders or 1]):  # 0: all that it is in
         folder.mkdir(parents=not folders, exist_ok=True)
     draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")

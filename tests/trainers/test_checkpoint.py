@@ -10,7 +10,7 @@ import pytest
 
 from trainers import DataError, checkpoint, storage
 from trainers.checkpoint import MANIFEST, UNKNOWN, File, Manifest, sized
-from trainers.errors import StorageError
+from trainers.errors import CheckpointError, StorageError
 
 PARTS = {"rank-0": b"first" * 100, "rank-1": b"second" * 100}
 
@@ -143,3 +143,34 @@ def test_a_part_makes_no_folder_above_its_trial_s(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="the folder of checkpoints, is not there"):
         checkpoint.save_part(uri, "rank-0", b"a part")
     assert not (tmp_path / "job").exists()
+
+
+def test_spans_of_a_part_are_read_alone(job: str) -> None:
+    uri = storage.join(job, "job-003", "000009")
+    assert checkpoint.looked_up(uri) == UNKNOWN
+    manifest = of_several(uri)
+    assert checkpoint.looked_up(uri) == manifest
+    assert checkpoint.load_span(uri, "rank-1", 3, 9) == (PARTS["rank-1"])[3:12]
+    assert checkpoint.load_span(uri, "rank-1", 600, 0) == b""
+    for at, size in ((595, 6), (700, 1)):
+        with pytest.raises(
+            CheckpointError, match=rf"rank-1.* it ends before the byte {at + size} that trial 'job-003'"
+        ):
+            checkpoint.load_span(uri, "rank-1", at, size)
+    with pytest.raises(CheckpointError, match=r"rank-2.* is not there"):
+        checkpoint.load_span(uri, "rank-2", 0, 1)
+
+
+@pytest.mark.parametrize("name", ["rank-1", MANIFEST])
+def test_a_file_of_another_size_is_named_without_being_read(job: str, name: str) -> None:
+    uri = storage.join(job, "job-003", "000009")
+    manifest, part = of_several(uri), storage.join(uri, name)
+    checkpoint.check_sizes(uri, manifest)
+    checkpoint.check_sizes(uri, UNKNOWN)
+    raw = storage.read(part)
+    storage.write(part, raw[:-1])
+    with pytest.raises(CheckpointError, match=rf"{name}.* it has {len(raw) - 1} of the {len(raw)} bytes .*'job-003'"):
+        checkpoint.check_sizes(uri, manifest)
+    storage.delete(part)
+    with pytest.raises(CheckpointError, match=rf"{name}.* of trial 'job-003' is not there"):
+        checkpoint.check_sizes(uri, manifest)

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         Mixed as Mixed,
         TorchCheckpoint as TorchCheckpoint,
         random_state as random_state,
+        shards as shards,
         switches as switches,
     )
 

@@ -22,7 +22,7 @@ from trainers.pytorch.layouts import Layout, Parts, follow
 from trainers.pytorch.plain import no_state, norm, number, plain_state
 from trainers.pytorch.plan import ModelPlan
 from trainers.pytorch.rates import LearningRateRule, scaled
-from trainers.pytorch.state import Mixed, TorchCheckpoint, random_state
+from trainers.pytorch.state import Mixed, TorchCheckpoint, random_state, shards
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -39,7 +39,7 @@ class TrainContext:
         on_report: is told of each report, on rank 0 the gang's.
         halted: says, on rank 0, whether the assignment is to end with the report that is being made.
         beat: is called where workers are about to wait for each other, which has a deadline of its own.
-        on_end: is given the checkpoint at the end of the assignment, on rank 0.
+        on_end: is given the checkpoint at the end of the assignment, on rank 0; in shards, on every rank its own.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class TrainContext:
         on_report: Callable[[Report], None],
         halted: Callable[[], bool],
         beat: Callable[[], None],
-        on_end: Callable[[TorchCheckpoint], None],
+        on_end: Callable[[TorchCheckpoint, shards.Staged | None], None],
     ) -> None:
         self.hyperparameters: dict[str, Any] = dict(assignment.hyperparameters)
         self.seed = assignment.seed
@@ -162,6 +162,7 @@ class TrainContext:
         follow(plan, model, self.world_size, self._distribution.together, self._counts)
         self._worker.models.set_up(model, self.device, self.hyperparameters, self._mixed)
         self._distribution.wrap(model, plan)
+        shards.hook(model)
         return model
 
     def step(self, loss: Tensor, optimizer: Optimizer, *, max_norm: float | None = None) -> bool:
@@ -326,6 +327,7 @@ class TrainContext:
     def _steps_with(self, optimizer: Optimizer) -> Iterator[MicroBatch]:
         """The micro-batches that an optimizer is stepped with where nobody counts rows."""
         if optimizer not in self._steps:
+            shards.place(optimizer)
             if self._steps:  # What it holds by now is of losses that other optimizers were stepped with.
                 optimizer.zero_grad()
             accumulation = self.batch.gradient_accumulation_steps if self.batch else 1
@@ -358,18 +360,21 @@ class TrainContext:
     def _save(self, state: dict[str, Any] | None, ended: dict[str, float] | None) -> None:
         if state is None:
             raise no_state(None, self._now)
-        states, scales = zip(*self._gang.gather((random_state.take(self.device), self._mixed.state)), strict=True)
-        if self._gang.rank == 0:
+        ends = self._gang.gather((random_state.take(self.device), self._mixed.state, shards.needed(state)))
+        states, scales, in_shards = zip(*ends, strict=True)
+        staged = shards.stage(state, self._gang.rank, self._gang.gather) if any(in_shards) else None
+        if self._gang.rank == 0 or staged:
             self._on_end(
                 TorchCheckpoint(
                     step=self._reported if ended is None else self._assignment.stop,
-                    state=state,
+                    state=state if staged is None else staged.tree,
                     random=states,
                     updates=self._updates,
                     positions=self._data.positions,
                     ended=ended,
                     scales=scales if self._mixed.scales else (),
-                )
+                ),
+                staged,
             )
 
 

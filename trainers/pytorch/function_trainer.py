@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ray.train import ScalingConfig
 
 from trainers.checking import check_whole, is_number
+from trainers.checkpoint import UNKNOWN, looked_up
 from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, check_gpu_parts, check_workers
 from trainers.process import name_of
@@ -143,7 +145,7 @@ class FunctionTrainer(Trainer):
 
     def load_code(self, checkpoint: str) -> str:
         """See `Trainer.load_code`."""
-        if "://" in checkpoint:
+        if "://" in checkpoint or Path(checkpoint).is_dir():
             return ""
         return f"import torch\nstate = torch.load({checkpoint!r}, weights_only=True)['state']"
 
@@ -205,9 +207,11 @@ class FunctionTrainer(Trainer):
 
     def load_model(self, checkpoint: str) -> Any:
         """The checkpoint of the function's last `report(checkpoint=...)`; tensors are on the CPU."""
-        from trainers.pytorch.state import TorchCheckpoint
+        from trainers.pytorch.state import TorchCheckpoint, shards
 
-        return TorchCheckpoint.read(checkpoint, self._read).state
+        known = self._manifest if checkpoint == self.checkpoint else UNKNOWN
+        manifest = known if known.files else looked_up(checkpoint)
+        return shards.whole(TorchCheckpoint.opened(checkpoint, manifest, shards.Impatient()).state)
 
 
 def but(values: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from trainers.errors import TrialError
+from trainers.pytorch.state import shards
 
 _NUMBERS = (bool, int, float, complex, str, bytes)
 _ATOMS = (*_NUMBERS, bytearray, type(None), torch.Size, torch.dtype, torch.device)
@@ -47,6 +48,15 @@ def plain(value: Any, where: str) -> Any:
     if kind in _LISTS:
         items = [plain(item, f"{where}[{at}]") for at, item in enumerate(value)]
         return value if all(map(_is, items, value)) else kind(items)
+    if shards.is_sharded(value):
+        if any(placement.is_partial() for placement in value.placements):
+            raise TrialError(
+                f"report(checkpoint=...): {where} is a DTensor of partial sums, {value.placements}; give its "
+                "redistribute(placements=[...]) or full_tensor()"
+            )
+        return value
+    if isinstance(value, shards.Stored):
+        return value
     if isinstance(value, np.generic) and type(item := value.item()) in _NUMBERS:
         return plain(item, where)
     raise TrialError(

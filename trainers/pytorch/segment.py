@@ -11,19 +11,19 @@ from functools import partial
 from typing import Any
 
 from trainers import steady, storage
-from trainers.checkpoint import UNKNOWN, trial_of
+from trainers.checkpoint import UNKNOWN, Manifest, looked_up, trial_of
 from trainers.errors import TrialError, WarmbandError
 from trainers.gangs import Assignment, Report, Segment
 from trainers.patient_storage import PatientStorage
 from trainers.pytorch.context import TrainContext
 from trainers.pytorch.data import Worker
 from trainers.pytorch.deadline import Deadline
-from trainers.pytorch.distribution import Distribution
+from trainers.pytorch.distribution import Distribution, Peers
 from trainers.pytorch.function import TrainFunction
 from trainers.pytorch.gradients import own_steps
 from trainers.pytorch.layouts import Parts
 from trainers.pytorch.measures import Profiling, profiled
-from trainers.pytorch.state import TorchCheckpoint, random_state
+from trainers.pytorch.state import IN_SHARDS, TorchCheckpoint, random_state, shards
 
 _LONGER = 1.25
 """A function has longer to a report than workers wait for each other, so that the wait can say who is missing."""
@@ -62,13 +62,12 @@ def train_segment(
         DivergedError: the trial diverged.
     """
     deadline = Deadline(report_timeout_s * _LONGER)
-    book = _Book(assignment, deadline, on_report, place)
+    book = _Book(assignment, deadline, on_report, place, parts.gang)
     resumed = book.read()
     if resumed is not None and resumed.ended is not None:
         for step in range(assignment.start + 1, assignment.stop + 1):
             book.note(Report(step=step, metrics=resumed.ended))
-        if parts.gang.rank == 0:
-            book.take(replace(resumed, step=assignment.stop))
+        book.copy(resumed)
         return book.segment(steady.now(), {})
     distribution = distribute(resumed.updates if resumed else 0)
     context = TrainContext(
@@ -98,6 +97,9 @@ def train_segment(
                 context.finish()
                 deadline.beat()
                 details |= distribution.communication.details(parts.gang)
+            except BaseException:
+                book.give_up()
+                raise
             finally:
                 details |= distribution.close()
     return book.segment(context.first_step_at or steady.now(), details | profile)
@@ -112,6 +114,7 @@ class _Book:
         deadline: Deadline,
         on_report: Callable[[Report], None],
         place: PatientStorage,
+        peers: Peers,
     ) -> None:
         self._assignment = assignment
         self._deadline = deadline
@@ -120,15 +123,19 @@ class _Book:
         self._began = time.perf_counter()
         self._checkpointing = 0.0
         self._place = place
+        self._peers = peers
         self._packed: tuple[str, bytes] | None = None
+        self._staged: shards.Staged | None = None
 
     def read(self) -> TorchCheckpoint | None:
         """The checkpoint to go on from; None at a trial's beginning."""
         if not self._assignment.checkpoint:
             return None
         began = time.perf_counter()
-        read = partial(self._place.read, manifest=self._assignment.manifest)
-        checkpoint = TorchCheckpoint.read(self._assignment.checkpoint, read)
+        uri, manifest = self._assignment.checkpoint, self._assignment.manifest
+        if not manifest.files:
+            manifest = self._place.attempt(partial(looked_up, uri))
+        checkpoint = TorchCheckpoint.opened(uri, manifest, self._place)
         self._checkpointing += time.perf_counter() - began
         return checkpoint
 
@@ -138,14 +145,34 @@ class _Book:
         self._reports.append(report)
         self._on_report(report)
 
-    def take(self, checkpoint: TorchCheckpoint) -> None:
+    def copy(self, ended: TorchCheckpoint) -> None:
+        """Takes the checkpoint of a trial that has ended before, which stands for one of this assignment's end."""
+        staged = None
+        if shards.needed(ended.state):
+            staged = shards.stage(ended.state, self._peers.rank, self._peers.gather)
+            ended = replace(ended, state=staged.tree)
+        if self._peers.rank == 0 or staged:
+            self.take(replace(ended, step=self._assignment.stop), staged)
+
+    def take(self, checkpoint: TorchCheckpoint, staged: shards.Staged | None = None) -> None:
         """Takes the checkpoint that the assignment ends with, to be written when the function is done.
 
-        A function might catch what goes wrong with the storage, and has a deadline.
+        A function might catch what goes wrong with the storage, and has a deadline. What is in shards is written
+        meanwhile, and the checkpoint is whole when all workers are done.
         """
         began = time.perf_counter()
-        self._packed = self._assignment.saved_at(checkpoint.step), checkpoint.to_bytes()
+        uri = self._assignment.saved_at(checkpoint.step)
+        self._packed = uri, checkpoint.to_bytes() if self._peers.rank == 0 else b""
+        self._staged = staged
+        if staged:
+            staged.begin(uri, self._place)
+            self._checkpointing += staged.seconds
         self._checkpointing += time.perf_counter() - began
+
+    def give_up(self) -> None:
+        """There will be no checkpoint, of which a part may be written by now."""
+        if self._staged:
+            self._staged.give_up()
 
     def segment(self, first_step_at: float, details: dict[str, Any]) -> Segment:
         """All of it, once the checkpoint is written.
@@ -154,7 +181,7 @@ class _Book:
             UnsavedError: it cannot be.
         """
         began = time.perf_counter()
-        manifest = UNKNOWN if self._packed is None else self._place.write(*self._packed)
+        manifest = self._written()
         self._checkpointing += time.perf_counter() - began
         return Segment(
             reports=tuple(self._reports),
@@ -165,6 +192,14 @@ class _Book:
             first_step_at=first_step_at,
             details=details,
         )
+
+    def _written(self) -> Manifest:
+        if self._packed is None:
+            return UNKNOWN
+        uri, raw = self._packed
+        if self._staged is None:
+            return self._place.write(uri, raw)
+        return self._staged.end(uri, self._peers.rank, self._peers.gather, self._place, {IN_SHARDS: raw})
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from trainers import storage
-from trainers.checkpoint import UNKNOWN, Manifest, manifest_of
+from trainers.checkpoint import Manifest, looked_up
 from trainers.errors import CheckpointError
 from trainers.process import Scratch
 
@@ -98,11 +98,6 @@ def read_into(
     known = manifest if manifest.files else looked_up(checkpoint)
     states = [unpacked(read(checkpoint, known, part), folder, checkpoint) for part in known.parts]
     return _the_one(states, checkpoint)
-
-
-def looked_up(checkpoint: str) -> Manifest:
-    """The manifest of a checkpoint that is known by its URI alone; `UNKNOWN` where it is one file."""
-    return manifest_of(checkpoint) if storage.size(checkpoint) is None and storage.is_there(checkpoint) else UNKNOWN
 
 
 def _the_one(states: Iterable[State | None], checkpoint: str) -> State:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
-    from trainers.pytorch.state import random_state as random_state, switches as switches
-    from trainers.pytorch.state.checkpoint import TorchCheckpoint as TorchCheckpoint
+    from trainers.pytorch.state import random_state as random_state, shards as shards, switches as switches
+    from trainers.pytorch.state.checkpoint import IN_SHARDS as IN_SHARDS, TorchCheckpoint as TorchCheckpoint
     from trainers.pytorch.state.mixed import Mixed as Mixed
     from trainers.pytorch.state.models import Models as Models
     from trainers.pytorch.state.precision import (

@@ -6,15 +6,21 @@ import io
 import pickle
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
 
 from trainers import storage
+from trainers.checkpoint import Manifest
 from trainers.errors import DataError
+from trainers.pytorch.state import shards
 
 _FORMAT = "warmband-torch-1"
+
+IN_SHARDS = "state.pt"
+"""The file of a checkpoint in shards that holds everything but what is in them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +66,23 @@ class TorchCheckpoint:
             stream,
         )
         return stream.getvalue()
+
+    @classmethod
+    def opened(cls, uri: str, manifest: Manifest, reader: shards.Reader) -> TorchCheckpoint:
+        """One file as `read` reads it; of one in shards, tensors are read as they are used.
+
+        Args:
+            uri: of the file or folder.
+            manifest: of it.
+            reader: reads its files.
+
+        Raises:
+            DataError: a file is not there, cut short, or something else.
+        """
+        if not manifest.is_folder:
+            return cls.read(uri, partial(reader.read, manifest=manifest))
+        rest = cls.read(storage.join(uri, IN_SHARDS), lambda _: reader.read(uri, manifest, IN_SHARDS))
+        return replace(rest, state=shards.opened(rest.state, uri, manifest, reader))
 
     @classmethod
     def read(cls, uri: str, read: Callable[[str], bytes] = storage.read) -> TorchCheckpoint:
