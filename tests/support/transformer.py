@@ -27,7 +27,9 @@ class Block(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.norm_attention, self.norm_mlp = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-        self.queries, self.keys, self.values, self.out = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
+        self.queries, self.values, self.out = (nn.Linear(WIDTH, WIDTH) for _ in range(3))
+        # A bias of keys has a gradient of zero but for rounding, which Adam makes as large as any.
+        self.keys = nn.Linear(WIDTH, WIDTH, bias=False)
         self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
 
     def forward(self, x: Tensor) -> Tensor:
