@@ -19,8 +19,8 @@ from trainers.pytorch.layouts import Layout, ModelPlan
 from trainers.pytorch.pipeline import Pipelined
 
 CPU = torch.device("cpu")
-BATCHES = (8, 8, 8, 8, 5)
-"""Rows of the batches of a pass, of all workers together; the last one is uneven."""
+BATCHES = (8, 8, 5, 8, 1)
+"""Rows of the batches of all workers together, again and again: uneven ones, and one of a single worker's."""
 
 
 @dataclass(frozen=True, kw_only=True)
