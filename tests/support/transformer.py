@@ -1,89 +1,141 @@
-"""A small GPT: embeddings, blocks and a head, in float64, with numbers that depend on its seed alone."""
+"""A small transformer in double precision, its plan, and a function that trains it alike under every layout."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.utils.data import DataLoader, TensorDataset
 
-VOCABULARY, LENGTH, WIDTH, HEADS = 13, 6, 16, 4
+from trainers import ModelPlan, TrainContext
+
+TOKENS, LENGTH, WIDTH, HEADS, BLOCKS = 11, 6, 8, 4, 4
 
 
-class Embed(nn.Module):
-    """Tokens and their positions."""
+class Embedding(nn.Module):
+    """Tokens (rows, length) as vectors (rows, length, width)."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.tokens = nn.Embedding(VOCABULARY, WIDTH)
-        self.positions = nn.Embedding(LENGTH, WIDTH)
+        self.tokens = nn.Embedding(TOKENS, WIDTH)
+        self.places = nn.Parameter(0.1 * torch.randn(LENGTH, WIDTH))
 
     def forward(self, tokens: Tensor) -> Tensor:
-        return self.tokens(tokens) + self.positions(torch.arange(tokens.shape[1], device=tokens.device))
+        embedded: Tensor = self.tokens(tokens) + self.places
+        return embedded
 
 
 class Block(nn.Module):
-    """Attention to earlier tokens, and a perceptron, each beside a residual connection."""
+    """Attention and a perceptron, each behind a normalisation."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.norm_attention, self.norm_mlp = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-        self.queries, self.values, self.out = (nn.Linear(WIDTH, WIDTH) for _ in range(3))
-        # A bias of keys has a gradient of zero but for rounding, which Adam makes as large as any.
-        self.keys = nn.Linear(WIDTH, WIDTH, bias=False)
+        self.before, self.between = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.query, self.value = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+        # A bias would have no gradient but rounding, of which Adam makes steps of full length.
+        self.key = nn.Linear(WIDTH, WIDTH, bias=False)
+        self.out = nn.Linear(WIDTH, WIDTH)
         self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
 
     def forward(self, x: Tensor) -> Tensor:
-        normed = self.norm_attention(x)
-        parts = [
-            project(normed).unflatten(-1, (-1, WIDTH // HEADS)).transpose(1, 2)
-            for project in (self.queries, self.keys, self.values)
+        rows, length, _ = x.shape
+        normal = self.before(x)
+        # As many heads as this worker has of the matrices.
+        heads = [
+            part(normal).view(rows, length, -1, WIDTH // HEADS).transpose(1, 2)
+            for part in (self.query, self.key, self.value)
         ]
-        mixed = functional.scaled_dot_product_attention(*parts, is_causal=True)
-        x = x + self.out(mixed.transpose(1, 2).flatten(2))
-        return x + self.down(functional.gelu(self.up(self.norm_mlp(x))))
-
-
-class Head(nn.Module):
-    """Scores of the next token."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(WIDTH)
-        self.scores = nn.Linear(WIDTH, VOCABULARY)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.scores(self.norm(x))
+        mixed = functional.scaled_dot_product_attention(*heads, is_causal=True)
+        x = x + self.out(mixed.transpose(1, 2).reshape(rows, length, -1))
+        grown: Tensor = x + self.down(functional.gelu(self.up(self.between(x))))
+        return grown
 
 
 class Transformer(nn.Module):
-    """Made of so many blocks."""
+    """Scores (rows, length, tokens) of the next token."""
 
-    def __init__(self, blocks: int = 4, seed: int = 3) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
-            self.embed = Embed()
-            self.blocks = nn.ModuleList(Block() for _ in range(blocks))
-            self.head = Head()
-        self.double()
+        self.embedding = Embedding()
+        self.blocks = nn.ModuleList(Block() for _ in range(BLOCKS))
+        self.head = nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, TOKENS))
 
     def forward(self, tokens: Tensor) -> Tensor:
-        x = self.embed(tokens)
+        x = self.embedding(tokens)
         for block in self.blocks:
             x = block(x)
-        return self.head(x)
+        scores: Tensor = self.head(x)
+        return scores
 
 
-SEQUENCE = ("embed", "blocks", "head")
-"""Of the transformer, for pipelines."""
+PLAN = ModelPlan(
+    blocks=(Block,),
+    tensor={
+        "blocks.*.query": "colwise",
+        "blocks.*.key": "colwise",
+        "blocks.*.value": "colwise",
+        "blocks.*.out": "rowwise",
+        "blocks.*.up": "colwise",
+        "blocks.*.down": "rowwise",
+    },
+    sequence=("embedding", "blocks", "head"),
+)
 
 
-def text(rows: int, seed: int = 5) -> tuple[Tensor, Tensor]:
-    """Tokens, and those that come next: int64 (rows, LENGTH) each."""
-    drawn = torch.randint(VOCABULARY, (rows, LENGTH + 1), generator=torch.Generator().manual_seed(seed))
-    return drawn[:, :-1], drawn[:, 1:]
+def text(rows: int) -> Tensor:
+    """Rows of tokens (rows, length + 1), each of which follows from the two before it."""
+    tokens = torch.randint(TOKENS, (rows, LENGTH + 1), generator=torch.Generator().manual_seed(rows))
+    for place in range(2, LENGTH + 1):
+        tokens[:, place] = (tokens[:, place - 1] + 3 * tokens[:, place - 2]) % TOKENS
+    return tokens
 
 
-def next_token_loss(scores: Tensor, following: Tensor) -> Tensor:
-    """The mean over rows and places."""
-    return functional.cross_entropy(scores.reshape(-1, VOCABULARY), following.reshape(-1))
+def loss_of(model: nn.Module, tokens: Tensor) -> Tensor:
+    """The mean cross entropy of the next token."""
+    return functional.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """All of it, on every worker."""
+    full: Any = getattr(tensor, "full_tensor", None)
+    return (full() if full else tensor).detach()
+
+
+def train_text(context: TrainContext, dtype: torch.dtype = torch.float64) -> None:
+    """AdamW with clipping on rows that all workers have; losses are reported, and parameters left in a file.
+
+    Hyperparameters: `rows`, `leave` (a folder), `clip`, `global_batch_size`.
+    """
+    words = context.hyperparameters
+    torch.manual_seed(5)
+    model = context.prepare_model(Transformer().to(dtype), PLAN)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.02, weight_decay=0.1)
+    assert context.batch is not None
+    rows = TensorDataset(text(words.get("rows", 27)))
+    batches = context.prepare_data(DataLoader(rows, batch_size=context.batch.per_worker_batch_size))
+    if context.checkpoint is not None:
+        model.load_state_dict(context.checkpoint["model"])
+        optimizer.load_state_dict(context.checkpoint["optimizer"])
+    for _ in context.epochs():
+        model.train()
+        last = torch.zeros((), dtype=dtype)
+        for (tokens,) in batches:
+            loss = loss_of(model, tokens)
+            context.step(loss, optimizer, max_norm=words.get("clip"))
+            last = loss.detach()
+        model.eval()
+        total = torch.zeros((), dtype=dtype)
+        with torch.no_grad():
+            for (tokens,) in batches:
+                total += loss_of(model, tokens) * len(tokens)
+        if "leave" in words:
+            values = {name: whole(parameter) for name, parameter in model.named_parameters()}
+            # Each worker's, of which a stage of a pipeline has some.
+            torch.save(values, Path(words["leave"]) / f"{torch.distributed.get_rank() if context.mesh else 0}.pt")
+        context.report(
+            {"train:loss": float(context.sum(total)) / len(rows), "train:last": float(last)},
+            checkpoint={"model": {name: whole(value) for name, value in model.state_dict().items()}},
+        )
