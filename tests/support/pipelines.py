@@ -8,15 +8,18 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from tests.support.process_gang import ProcessGang
-from tests.support.transformer import SEQUENCE, Transformer, next_token_loss, text
+from tests.support.transformer import LENGTH, PLAN, TOKENS, Transformer, whole
 from trainers.gangs.messages import Assignment
 from trainers.gangs.program import WorkerContext
 from trainers.pytorch.distribution import MicroBatch
 from trainers.pytorch.gradients import ProcessGroup
-from trainers.pytorch.layouts import Layout, ModelPlan
+from trainers.pytorch.layouts import Layout
+from trainers.pytorch.layouts.parts import Groups
 from trainers.pytorch.pipeline import Pipelined
+from trainers.pytorch.plan import ModelPlan
 
 CPU = torch.device("cpu")
 BATCHES = (8, 8, 5, 8, 1)
@@ -37,7 +40,7 @@ class Order:
     """
 
     layout: Layout = field(default_factory=Layout)
-    plan: ModelPlan = field(default_factory=lambda: ModelPlan(sequence=SEQUENCE))
+    plan: ModelPlan = PLAN
     steps: int = 20
     accumulation: int = 1
     max_norm: float | None = None
@@ -52,6 +55,7 @@ class PipelineWorker:
 
     def open(self, context: WorkerContext) -> dict[str, float]:
         self.peers = ProcessGroup(context, CPU, self._timeout_s)
+        self._groups = Groups(CPU, self._timeout_s)
         return {}
 
     def train(self, assignment: Assignment, *_: object) -> Any:
@@ -67,18 +71,12 @@ class PipelineWorker:
         self.peers.close()
 
     def served(self, order: Order) -> Any:
-        from torch.distributed.device_mesh import init_device_mesh
-
         self.order = order
-        self.layout = order.layout.on(self.peers.world_size)
-        shape = (self.layout.pipeline, self.layout.replicate, self.layout.shard, self.layout.tensor)
-        mesh = init_device_mesh("cpu", shape, mesh_dim_names=("pipeline", "replicate", "shard", "tensor"))
-        self.distribution = Pipelined(self.peers, mesh, self.layout, CPU)
-        self.parts = self.layout.replicate * self.layout.shard
-        self.part = (self.peers.rank // self.layout.tensor) % self.parts
+        self.parts = self._groups.parts(order.layout, self.peers)
+        self.distribution = Pipelined(self.parts)
         if order.act:
             return order.act(self)
-        model = Transformer(seed=3 + self.peers.rank)
+        model = transformer(3 + self.peers.rank)
         self.distribution.wrap(model, order.plan)
         return self.trained(model)
 
@@ -89,13 +87,13 @@ class PipelineWorker:
         for tokens, following in batches(self.order.steps * self.order.accumulation):
             losses.append(self.step(model, optimizer, tokens, following, len(losses)))
         self.distribution.synchronize(optimizer)
-        return {"losses": losses, "state": {name: value.clone() for name, value in model.state_dict().items()}}
+        return {"losses": losses, "state": {name: whole(value).clone() for name, value in model.state_dict().items()}}
 
     def step(
         self, model: nn.Module, optimizer: Any, tokens: Tensor, following: Tensor, number: int
     ) -> tuple[float, int]:
         """One loss and its rows, on this part's rows of a batch of all."""
-        mine = split(len(tokens), self.parts)[self.part]
+        mine = split(len(tokens), self.parts.data.world_size)[self.parts.data.rank]
         rows = mine.stop - mine.start
         scores = model(tokens[mine] if rows else tokens[:1])
         loss = next_token_loss(scores, following[mine] if rows else following[:1])
@@ -107,6 +105,24 @@ class PipelineWorker:
         if last:
             self.distribution.update(optimizer, micro, self.order.max_norm)
         return loss.item(), rows
+
+
+def transformer(seed: int = 3) -> nn.Module:
+    """In float64, with parameters that depend on the seed alone."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return Transformer().double()
+
+
+def text(rows: int, seed: int = 5) -> tuple[Tensor, Tensor]:
+    """Tokens, and those that come next: int64 (rows, LENGTH) each."""
+    drawn = torch.randint(TOKENS, (rows, LENGTH + 1), generator=torch.Generator().manual_seed(seed))
+    return drawn[:, :-1], drawn[:, 1:]
+
+
+def next_token_loss(scores: Tensor, following: Tensor) -> Tensor:
+    """The mean over rows and places."""
+    return functional.cross_entropy(scores.reshape(-1, TOKENS), following.reshape(-1))
 
 
 def sizes(first: int, count: int) -> list[int]:
@@ -126,7 +142,7 @@ def split(rows: int, parts: int) -> list[slice]:
 
 def one_worker(steps: int = 20, accumulation: int = 1, max_norm: float | None = None) -> dict[str, Any]:
     """The same training in plain PyTorch."""
-    model = Transformer()
+    model = transformer()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=0.1)
     losses = []
     for number, (tokens, following) in enumerate(batches(steps * accumulation)):

@@ -38,10 +38,21 @@ def sharded(model: nn.Module, plan: ModelPlan, mesh: DeviceMesh) -> None:
     tensor = mesh["tensor"]
     if tensor.size() > 1:
         parallelize_module(model, tensor, styles_of(model, plan, tensor.size()))
+    in_shards(model, blocks_of(model, plan), mesh)
+
+
+def in_shards(model: nn.Module, blocks: Iterable[nn.Module], mesh: DeviceMesh) -> None:
+    """Deals a model's parameters out over "replicate" and "shard", in place.
+
+    Args:
+        model: is called as a whole.
+        blocks: within it, whose parameters are gathered together.
+        mesh: with these dimensions.
+    """
     data = mesh["replicate", "shard"]
     if data.size() == 1:
         return
-    for block in blocks_of(model, plan):
+    for block in blocks:
         fully_shard(block, mesh=data)
     fully_shard(model, mesh=data)
     for module in model.modules():
@@ -86,6 +97,10 @@ class Sharded:
         """
         share(self._parts.gang, [*model.parameters(), *model.buffers()])
         sharded(model, plan, self._mesh)
+        self._take(model)
+
+    def _take(self, model: nn.Module) -> None:
+        """Trains a model whose parameters were dealt out."""
         self._models.append(model)
         self._known.update(model.parameters())
         if self._parts.layout.shard > 1:
@@ -98,9 +113,7 @@ class Sharded:
                 f"layout '{self._parts.layout}': the function steps with several optimizers, and shards gather "
                 "gradients of a whole model; train with one optimizer of several groups, or with replicas alone"
             )
-        if optimizer not in self._updates:
-            self._updates[optimizer] = 0
-            self._check(optimizer)
+        self._begin(optimizer)
         for model in self._models:
             if isinstance(model, FSDPModule):
                 model.set_requires_gradient_sync(micro.last)
@@ -145,6 +158,12 @@ class Sharded:
     def close(self) -> dict[str, Any]:
         """Nothing happened that the metrics do not show."""
         return {}
+
+    def _begin(self, optimizer: Optimizer) -> None:
+        """Looks at an optimizer that it is given for the first time."""
+        if optimizer not in self._updates:
+            self._updates[optimizer] = 0
+            self._check(optimizer)
 
     def _check(self, optimizer: Optimizer) -> None:
         """Refuses parameters that are not dealt out: each worker would train them for itself."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from trainers.errors import ConfigurationError, TrialError
-from trainers.pytorch.layouts import Layout
+from trainers.errors import TrialError
 
 Fits = Callable[[int, int, int], bool]
 """Whether a stage can hold members `first` to `end - 1`: called with its number, `first` and `end`."""
@@ -95,31 +94,6 @@ def ranges(cuts: Sequence[int], members: int) -> list[range]:
 def greatest_divisor(rows: int, most: int) -> int:
     """The greatest number of equal micro-batches that so many rows can be cut into, `most` at most."""
     return max(number for number in range(1, min(rows, most) + 1) if rows % number == 0)
-
-
-def check_micro_batches(layout: Layout, rows: int) -> None:
-    """Refuses micro-batches that a batch cannot be cut into equally; a pass's last batch may be smaller.
-
-    Args:
-        layout: of any kind.
-        rows: of a worker's batch.
-
-    Raises:
-        ConfigurationError: they do not divide the batch, or the schedule cannot deal with so many.
-    """
-    count = layout.micro_batches
-    if layout.pipeline == 1 or count is None:
-        return
-    if rows % count:
-        raise ConfigurationError(
-            f"micro_batches is {count}, which does not divide a worker's batch of {rows} rows; give one of "
-            f"{', '.join(str(number) for number in range(1, rows + 1) if rows % number == 0)}"
-        )
-    if layout.stages_per_worker > 1 and count > layout.pipeline and count % (count // layout.pipeline):
-        raise ConfigurationError(
-            f"micro_batches is {count}, which Interleaved1F1B cannot deal out to pipeline={layout.pipeline} workers in "
-            f"equal rounds; give a multiple of {layout.pipeline}"
-        )
 
 
 def bubble(stages: int, micro_batches: int, stages_per_worker: int = 1) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MethodType
@@ -67,10 +67,13 @@ class StagedModel:
         staging: how it was cut.
         line: the workers.
         layout: gives the schedule and the number of micro-batches.
+        common: gives the greatest divisor of the rows that other workers pass through their copies of the stages.
     """
 
-    def __init__(self, model: nn.Module, staging: Staging, line: Line, layout: Layout) -> None:
-        self._staging, self._line, self._layout = staging, line, layout
+    def __init__(
+        self, model: nn.Module, staging: Staging, line: Line, layout: Layout, common: Callable[[int], int]
+    ) -> None:
+        self._staging, self._line, self._layout, self._common = staging, line, layout, common
         members = {stage: [staging.members[number] for number in staging.stages[stage]] for stage in staging.mine}
         self.modules = {
             stage: StageModule([model.get_submodule(name) for name in names], staging.stages[stage])
@@ -83,7 +86,7 @@ class StagedModel:
 
         def forward(called: nn.Module, *args: Any, **kwargs: Any) -> Any:
             # A copy, of averaged parameters say, has members of its own.
-            mine = self if called is original() else StagedModel(called, staging, line, layout)
+            mine = self if called is original() else StagedModel(called, staging, line, layout, common)
             return mine.called(called, args, kwargs)
 
         model.forward = MethodType(forward, model)
@@ -109,13 +112,14 @@ class StagedModel:
         outputs = [Deferred.of(shape, Output(call, index), call) for index, shape in enumerate(shapes)]
         return trees.filled(flow.trace.output, outputs)
 
-    def step(self, call: ModelCall, loss: Deferred, weight: float) -> None:
+    def step(self, call: ModelCall, loss: Deferred, weight: float, *, completes: bool) -> None:
         """Forward and backward passes of all micro-batches; all workers know the loss afterwards.
 
         Args:
             call: of this model.
             loss: of the call, a mean over its rows.
             weight: that it has in the gradients.
+            completes: it completes an update, for which gradients are reduced.
 
         Raises:
             TrialError: the loss is none that can be computed by micro-batch.
@@ -134,7 +138,9 @@ class StagedModel:
 
         keeps = compares or call.others(loss)
         with self._own_random_states():
-            outputs = flow.run(self._source(call.arguments, call.rows, flow.count), loss_of, keeps=keeps)
+            outputs = flow.run(
+                self._source(call.arguments, call.rows, flow.count), loss_of, keeps=keeps, completes=completes
+            )
         said = torch.zeros(2, dtype=torch.float64, device=self._line.device)
         if values:
             said[0] = torch.stack(values).double().mean()
@@ -152,10 +158,10 @@ class StagedModel:
     def _flow(self, model: nn.Module, arguments: Any, rows: int, *, trains: bool) -> Flow:
         """The flow of an input's shape."""
         shapes = tuple((tensor.shape, tensor.dtype) for tensor in trees.tensors(arguments))
-        kind = (trains, model.training, shapes, repr(trees.without(arguments)))
+        wanted = self._layout.micro_batches or len(self._staging.stages)
+        count = greatest_divisor(self._common(rows), wanted)
+        kind = (trains, model.training, count, shapes, repr(trees.without(arguments)))
         if kind not in self._flows:
-            wanted = self._layout.micro_batches or len(self._staging.stages)
-            count = greatest_divisor(rows, wanted)
             self._staging.empty.train(model.training)
             empty = trees.replaced(
                 arguments,

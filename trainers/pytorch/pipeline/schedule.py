@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
+from torch import Tensor, nn
+from torch.distributed.fsdp import FSDPModule
 from torch.distributed.pipelining import (
     PipelineStage,
     Schedule1F1B,
@@ -78,8 +79,8 @@ class Flow:
         self._failure: Exception | None = None
         self._numbers = torch.arange(count)
         self._stages = [
-            PipelineStage(
-                modules[number],
+            _Stage(
+                _Plain(modules[number]),
                 number,
                 len(stages),
                 line.device,
@@ -93,19 +94,24 @@ class Flow:
         first = self._stages if len(self._stages) > 1 else self._stages[0]
         self._schedule: Any = made(first, count, loss_fn=self._loss_of if schedule else None, scale_grads=False)
 
-    def run(self, source: Source, loss: Loss | None = None, *, keeps: bool = True) -> list[tuple[Tensor, ...]]:
+    def run(
+        self, source: Source, loss: Loss | None = None, *, keeps: bool = True, completes: bool = False
+    ) -> list[tuple[Tensor, ...]]:
         """Passes the micro-batches through; where there is a loss, parameters have gradients afterwards.
 
         Args:
             source: is called on the first stage.
             loss: is called on the last stage; None where the flow has no schedule.
             keeps: the outputs are asked for.
+            completes: gradients are reduced over the copies of a stage.
 
         Returns:
             On the last stage the outputs by micro-batch; elsewhere nothing.
         """
         outputs: list[tuple[Tensor, ...]] = []
         self._loss, self._failure = loss, None
+        for stage in self._stages:
+            stage.completes = completes
         with self._set_up(source, outputs if keeps else None):
             try:
                 self._schedule.step(
@@ -142,6 +148,34 @@ class Flow:
         except Exception as error:
             self._failure = error
             raise
+
+
+class _Plain(nn.Module):
+    """Hides that a stage is sharded, since `PipelineStage` would reduce gradients in every step."""
+
+    def __init__(self, stage: StageModule) -> None:
+        super().__init__()
+        self.stage = stage
+
+    def forward(self, *given: Tensor) -> Any:
+        """The stage's output."""
+        return self.stage(*given)
+
+
+class _Stage(PipelineStage):
+    """A stage whose gradients are reduced with the last micro-batch of an update alone."""
+
+    completes = False
+
+    def backward_one_chunk(
+        self, bwd_chunk_id: int, loss: Tensor | None = None, full_backward: bool = True, last_backward: bool = False
+    ) -> None:
+        """See `PipelineStage`."""
+        module = self.submod.stage
+        if isinstance(module, FSDPModule):
+            module.set_is_last_backward(last_backward)
+            module.set_requires_gradient_sync(last_backward and self.completes)
+        super().backward_one_chunk(bwd_chunk_id, loss, full_backward, last_backward)
 
 
 def _boundary(trace: Trace, number: int, with_gradients: bool) -> tuple[Tensor, ...]:

@@ -7,9 +7,8 @@ from itertools import combinations
 import pytest
 from hypothesis import given, settings, strategies
 
-from trainers import ConfigurationError, TrialError
-from trainers.pytorch.layouts import Layout
-from trainers.pytorch.pipeline.cut import balanced, bubble, by_hand, check_micro_batches, greatest_divisor, ranges
+from trainers import TrialError
+from trainers.pytorch.pipeline.cut import balanced, bubble, by_hand, greatest_divisor, ranges
 
 
 def most(costs: list[float], cuts: tuple[int, ...]) -> float:
@@ -75,14 +74,3 @@ def test_the_bubble_shrinks_with_micro_batches_and_stages_per_worker():
     assert bubble(4, 4) == 3 / 7
     assert bubble(4, 4, 2) == 3 / 11
     assert bubble(1, 8) == 0
-
-
-def test_micro_batches_divide_the_batch():
-    check_micro_batches(Layout(), 7)
-    check_micro_batches(Layout(pipeline=2), 7)
-    check_micro_batches(Layout(pipeline=2, micro_batches=4), 8)
-    with pytest.raises(ConfigurationError, match=r"micro_batches is 4, .* batch of 6 rows; give one of 1, 2, 3, 6"):
-        check_micro_batches(Layout(pipeline=2, micro_batches=4), 6)
-    interleaved = Layout(pipeline=4, schedule="Interleaved1F1B", micro_batches=9, stages_per_worker=2)
-    with pytest.raises(ConfigurationError, match="equal rounds; give a multiple of 4"):
-        check_micro_batches(interleaved, 18)

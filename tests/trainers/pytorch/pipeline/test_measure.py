@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.support.transformer import SEQUENCE, Transformer, text
+from tests.support.pipelines import text, transformer
+from tests.support.transformer import PLAN
 from trainers.pytorch.pipeline.measure import costs, fits_in
 from trainers.pytorch.pipeline.structure import sequence_of
 
@@ -49,9 +50,9 @@ def test_a_model_is_left_as_it_was():
 
 
 def test_a_transformer_is_measured_on_its_tokens():
-    model = Transformer(2)
-    found = costs(model, sequence_of(model, SEQUENCE), text(4)[0], CPU, lambda: 0.0)
-    assert len(found) == 4
+    model = transformer()
+    found = costs(model, sequence_of(model, PLAN.sequence), text(4)[0], CPU, lambda: 0.0)
+    assert len(found) == 7
     assert all(cost.kept > 0 for cost in found[1:])
 
 

@@ -11,12 +11,23 @@ import pytest
 import torch
 from torch import nn
 
-from tests.support.pipelines import Order, PipelineWorker, one_worker, serve, whole_losses, whole_state
+from tests.support.pipelines import (
+    Order,
+    PipelineWorker,
+    next_token_loss,
+    one_worker,
+    serve,
+    text,
+    transformer,
+    whole_losses,
+    whole_state,
+)
 from tests.support.process_gang import ProcessGang, process_gang
-from tests.support.transformer import SEQUENCE, Transformer, next_token_loss, text
+from tests.support.transformer import PLAN
 from trainers import TrialError
 from trainers.pytorch.distribution import MicroBatch
-from trainers.pytorch.layouts import Layout, ModelPlan
+from trainers.pytorch.layouts import Layout
+from trainers.pytorch.plan import ModelPlan
 
 INTERLEAVED = Layout(pipeline=2, schedule="Interleaved1F1B", micro_batches=4, stages_per_worker=2)
 
@@ -86,6 +97,10 @@ def test_four_workers_train_as_one_worker(four: ProcessGang):
         Layout(pipeline=4, schedule="1F1B", micro_batches=8),
         Layout(pipeline=4, schedule="GPipe", micro_batches=2),
         Layout(pipeline=2, replicate=2, micro_batches=2),
+        Layout(pipeline=2, shard=2, micro_batches=4),
+        Layout(pipeline=2, shard=2, micro_batches=2, schedule="GPipe"),
+        Layout(pipeline=2, shard=2, schedule="Interleaved1F1B", micro_batches=4, stages_per_worker=2),
+        Layout(pipeline=2, tensor=2, micro_batches=2),
         Layout(pipeline=2, replicate=2, schedule="Interleaved1F1B", micro_batches=4, stages_per_worker=2),
     ]
     for found in results(four, *(Order(layout=layout) for layout in layouts)):
@@ -95,7 +110,7 @@ def test_four_workers_train_as_one_worker(four: ProcessGang):
 @pytest.mark.process
 def test_without_gradients_every_worker_has_the_output(pair: ProcessGang):
     def act(worker: PipelineWorker) -> dict:
-        model, whole = Transformer(), Transformer()
+        model, whole = transformer(), transformer()
         worker.distribution.wrap(model, worker.order.plan)
         averaged = copy.deepcopy(model)
         for parameter in averaged.parameters():
@@ -114,7 +129,7 @@ def test_without_gradients_every_worker_has_the_output(pair: ProcessGang):
         worker.distribution.backward(loss, optimizer, micro, None)
         return {"found": found, "averaged": mean, "expected": whole(text(8)[0]).detach(), "loss": loss.item()}
 
-    model = Transformer()
+    model = transformer()
     layouts = [Layout(pipeline=2, micro_batches=4), INTERLEAVED]
     for found in results(pair, *(Order(layout=layout, act=act) for layout in layouts)):
         for answer in found:
@@ -129,7 +144,7 @@ def test_without_gradients_every_worker_has_the_output(pair: ProcessGang):
 @pytest.mark.process
 def test_a_function_reads_what_it_wants_after_the_step(pair: ProcessGang):
     def act(worker: PipelineWorker) -> dict:
-        model = Transformer()
+        model = transformer()
         worker.distribution.wrap(model, worker.order.plan)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         tokens, following = text(8)
@@ -144,7 +159,7 @@ def test_a_function_reads_what_it_wants_after_the_step(pair: ProcessGang):
         said = [float(loss), likelihood.item(), penalty.item(), right.item(), running.item()]
         return {"said": said}
 
-    model = Transformer()
+    model = transformer()
     tokens, following = text(8)
     scores = model(tokens).detach()
     likelihood, penalty = next_token_loss(scores, following).item(), 0.01 * scores.square().mean().item()
@@ -178,18 +193,18 @@ def test_workers_of_a_pipeline_draw_apart_within_it_and_alike_outside(pair: Proc
 @pytest.mark.process
 def test_a_stage_takes_its_part_of_a_whole_state(pair: ProcessGang):
     def act(worker: PipelineWorker) -> dict:
-        model = Transformer(seed=1)
+        model = transformer(1)
         worker.distribution.wrap(model, worker.order.plan)
-        model.load_state_dict(Transformer(seed=8).state_dict())
+        model.load_state_dict(transformer(8).state_dict())
         names = worker.distribution.names(model)
         with pytest.raises(RuntimeError, match="Unexpected key"):
-            model.load_state_dict({**Transformer(seed=8).state_dict(), "strange": torch.ones(1)})
+            model.load_state_dict({**transformer(8).state_dict(), "strange": torch.ones(1)})
         own = [name for name, _ in model.named_parameters()]
         assert [name for name in names if name in own] == own
         return {"state": model.state_dict(), "names": names}
 
     [found] = results(pair, Order(layout=Layout(pipeline=2), act=act))
-    expected = Transformer(seed=8)
+    expected = transformer(8)
     assert list(found[0]["names"]) == list(found[1]["names"]) == [name for name, _ in expected.named_parameters()]
     for name, value in expected.state_dict().items():
         torch.testing.assert_close(whole_state(found)[name], value, rtol=0, atol=0)
@@ -215,7 +230,7 @@ def test_stages_are_cut_by_hand_by_parameters_or_by_rank_0_s_measurement(pair: P
 @pytest.mark.process
 def test_stages_whose_parameters_are_frozen_take_part(pair: ProcessGang):
     def act(worker: PipelineWorker) -> dict:
-        model = Transformer()
+        model = transformer()
         worker.distribution.wrap(model, worker.order.plan)
         for name, parameter in model.named_parameters():
             parameter.requires_grad_(name.startswith("head"))
@@ -244,7 +259,7 @@ def test_an_error_in_one_stage_is_everybody_s_and_the_gang_goes_on(pair: Process
 
     def act(worker: PipelineWorker) -> None:
         model = nn.Sequential(nn.Linear(4, 4), Fails())
-        worker.distribution.wrap(model)
+        worker.distribution.wrap(model, ModelPlan())
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         micro = MicroBatch(rows=4, update_rows=4, total_rows=4, last=True)
         for _ in range(3):
@@ -252,7 +267,7 @@ def test_an_error_in_one_stage_is_everybody_s_and_the_gang_goes_on(pair: Process
             worker.distribution.update(optimizer, micro)
 
     served = Order(layout=Layout(pipeline=2, schedule="GPipe", micro_batches=4), steps=5)
-    again = Order(layout=Layout(pipeline=2), plan=ModelPlan(sequence=SEQUENCE, cuts=(1,)), steps=20)
+    again = Order(layout=Layout(pipeline=2), plan=ModelPlan(sequence=PLAN.sequence, cuts=(1,)), steps=20)
     first, second = serve(pair, served, Order(layout=Layout(pipeline=2), act=act), again)
     assert "rank 1 failed: ValueError: a stage that fails" in str(first[1])
     assert isinstance(second[1], ValueError)
@@ -275,7 +290,7 @@ def test_an_error_in_one_stage_is_everybody_s_and_the_gang_goes_on(pair: Process
 def test_losses_that_a_pipeline_cannot_follow_are_errors_on_every_worker(pair: ProcessGang, loss, message: str):
     def act(worker: PipelineWorker) -> None:
         model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
-        worker.distribution.wrap(model)
+        worker.distribution.wrap(model, ModelPlan())
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         micro = MicroBatch(rows=8, update_rows=8, total_rows=8, last=True)
         worker.distribution.backward(loss(model(torch.ones(8, 4))), optimizer, micro, None)
@@ -290,25 +305,25 @@ def test_losses_that_a_pipeline_cannot_follow_are_errors_on_every_worker(pair: P
 @pytest.mark.process
 def test_models_that_cannot_be_cut_are_errors(pair: ProcessGang):
     def tied(worker: PipelineWorker) -> None:
-        model = Transformer()
-        model.head.scores.weight = model.embed.tokens.weight
+        model = transformer()
+        model.head[1].weight = model.embedding.tokens.weight
         worker.distribution.wrap(model, worker.order.plan)
 
     def outside(worker: PipelineWorker) -> None:
-        model = Transformer()
+        model = transformer()
         model.scale = nn.Parameter(torch.ones(1))
         worker.distribution.wrap(model, worker.order.plan)
 
     def no_batch(worker: PipelineWorker) -> None:
         model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
-        worker.distribution.wrap(model)
+        worker.distribution.wrap(model, ModelPlan())
         model(torch.ones(()))
 
     layout = Layout(pipeline=2)
     orders = [Order(layout=layout, act=act) for act in (tied, outside, no_batch)]
-    orders.append(Order(layout=layout, act=tied, plan=ModelPlan(sequence=("embed",))))
+    orders.append(Order(layout=layout, act=tied, plan=ModelPlan(sequence=("embedding",))))
     messages = [
-        r"'embed.tokens.weight' of stage 0 and 'head.scores.weight' of stage 1 are one parameter",
+        r"'embedding.tokens.weight' of stage 0 and 'head.1.weight' of stage 1 are one parameter",
         "parameter 'scale' belongs to no member of the sequence",
         "Sequential was called without a batch",
         "the layout has 2 stages, and the model's sequence 1 members",

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.support.transformer import LENGTH, SEQUENCE, VOCABULARY, Transformer, text
+from tests.support.pipelines import text, transformer
+from tests.support.transformer import LENGTH, PLAN, TOKENS
 from trainers import TrialError
 from trainers.pytorch.pipeline.structure import Trace, sequence_of, traced, without_data
 
@@ -43,8 +44,16 @@ def trace(
 
 
 def test_lists_stand_for_their_members():
-    model = Transformer(blocks=3)
-    assert sequence_of(model, SEQUENCE) == ("embed", "blocks.0", "blocks.1", "blocks.2", "head")
+    model = transformer()
+    assert sequence_of(model, PLAN.sequence) == (
+        "embedding",
+        "blocks.0",
+        "blocks.1",
+        "blocks.2",
+        "blocks.3",
+        "head.0",
+        "head.1",
+    )
     assert sequence_of(Made(lambda m, x: x), ["layers"]) == ("layers.0", "layers.1.0", "layers.1.1")
     inner = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.ReLU(), nn.Linear(2, 2)))
     assert sequence_of(inner, ()) == ("0", "1.0", "1.1")
@@ -52,11 +61,11 @@ def test_lists_stand_for_their_members():
 
 def test_names_are_checked():
     with pytest.raises(TrialError, match=r"cannot tell in which order Transformer.*ModelPlan\(sequence="):
-        sequence_of(Transformer(), ())
+        sequence_of(transformer(), ())
     with pytest.raises(TrialError, match=r"names 'hed', and Transformer has no such submodule; did you mean 'head'"):
-        sequence_of(Transformer(), ["embed", "blocks", "hed"])
+        sequence_of(transformer(), ["embedding", "blocks", "hed"])
     with pytest.raises(TrialError, match=r"'blocks.0' twice"):
-        sequence_of(Transformer(), ["embed", "blocks.0", "blocks"])
+        sequence_of(transformer(), ["embedding", "blocks.0", "blocks"])
 
 
 def test_the_copy_has_no_data_and_the_same_ties():
@@ -72,9 +81,9 @@ def test_the_copy_has_no_data_and_the_same_ties():
 
 def test_a_transformer_s_shapes():
     tokens, _ = text(4)
-    members = sequence_of(Transformer(2), SEQUENCE)
-    found = traced(without_data(Transformer(2)), members, ((tokens.to("meta"),), {}))
-    assert [tuple(joint.values[0].shape) for joint in found.joints] == [(4, LENGTH, 16)] * 3 + [(4, LENGTH, VOCABULARY)]
+    members = sequence_of(transformer(), PLAN.sequence)
+    found = traced(without_data(transformer()), members, ((tokens.to("meta"),), {}))
+    assert [tuple(joint.values[0].shape) for joint in found.joints] == [(4, LENGTH, WIDTH)] * 6 + [(4, LENGTH, TOKENS)]
 
 
 def test_what_changes_its_input_in_place_is_noted():
