@@ -74,11 +74,14 @@ class PipelineWorker:
         self.order = order
         self.parts = self._groups.parts(order.layout, self.peers)
         self.distribution = Pipelined(self.parts)
-        if order.act:
-            return order.act(self)
-        model = transformer(3 + self.peers.rank)
-        self.distribution.wrap(model, order.plan)
-        return self.trained(model)
+        try:
+            if order.act:
+                return order.act(self)
+            model = transformer(3 + self.peers.rank)
+            self.distribution.wrap(model, order.plan, as_it_is)
+            return self.trained(model)
+        finally:
+            self.distribution.close()
 
     def trained(self, model: nn.Module) -> dict[str, Any]:
         """Losses, by step, and the parameters afterwards."""
@@ -105,6 +108,10 @@ class PipelineWorker:
         if last:
             self.distribution.update(optimizer, micro, self.order.max_norm)
         return loss.item(), rows
+
+
+def as_it_is(module: nn.Module) -> None:
+    """Sets nothing up."""
 
 
 def transformer(seed: int = 3) -> nn.Module:

@@ -20,7 +20,7 @@ from trainers.parameter_server.flat import Block
 from trainers.parameter_server.opening import Opening, Options, check, groups_of, restricted, take_state
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.sharding import spread
-from trainers.pytorch import MicroBatch, ModelPlan, Peers, share, trained, weighed
+from trainers.pytorch import MicroBatch, ModelPlan, Peers, SetUp, share, trained, weighed
 
 PATIENCE_SECONDS = 600.0
 
@@ -151,8 +151,9 @@ class ServerDistribution:
         """Pushes that this worker made over the trial's life, ticks among them: `start` of the next segment."""
         return self._pushes
 
-    def wrap(self, model: nn.Module, plan: ModelPlan) -> None:
+    def wrap(self, model: nn.Module, plan: ModelPlan, set_up: SetUp) -> None:
         """See `Distribution.wrap`."""
+        set_up(model)
         self._models.append(model)
         share(self._peers, [*model.parameters(), *model.buffers()])
 

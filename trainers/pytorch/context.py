@@ -173,9 +173,7 @@ class TrainContext:
         Raises:
             TrialError: the plan does not match the model, or the layout.
         """
-        model.to(self.device)
-        self._worker.models.set_up(model, self.device, self.hyperparameters)
-        self._distribution.wrap(model, plan or ModelPlan())
+        self._distribution.wrap(model, plan or ModelPlan(), self._set_up)
         return model
 
     def step(self, loss: Tensor, optimizer: Optimizer, *, max_norm: float | None = None) -> bool:
@@ -319,6 +317,11 @@ class TrainContext:
             accumulation = self.batch.gradient_accumulation_steps if self.batch else 1
             self._steps[optimizer] = unplanned(accumulation, self.world_size)
         return self._steps[optimizer]
+
+    def _set_up(self, module: nn.Module) -> None:
+        """See `Distribution.wrap`."""
+        module.to(self.device)
+        self._worker.models.set_up(module, self.device, self.hyperparameters)
 
     def _factor(self) -> float:
         """The factor of the learning rate now."""

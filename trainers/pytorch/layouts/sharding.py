@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import sys
+import traceback
 from collections.abc import Iterable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,7 +20,7 @@ from torch.distributed.tensor.parallel import parallelize_module
 from torch.optim import Optimizer
 
 from trainers.errors import DivergedError, TrialError
-from trainers.pytorch.distribution import MicroBatch, trained, weighed
+from trainers.pytorch.distribution import MicroBatch, SetUp, trained, weighed
 from trainers.pytorch.gradients import LOOK_EVERY, share
 from trainers.pytorch.layouts.parts import Parts
 from trainers.pytorch.layouts.plan import blocks_of, styles_of
@@ -89,12 +92,13 @@ class Sharded:
         """See `Distribution.takes_own_steps`: gradients that no `backward` weighed are no update's."""
         return False
 
-    def wrap(self, model: nn.Module, plan: ModelPlan) -> None:
+    def wrap(self, model: nn.Module, plan: ModelPlan, set_up: SetUp) -> None:
         """See `Distribution.wrap`; parameters become DTensors.
 
         Raises:
             TrialError: the plan does not match the model.
         """
+        set_up(model)
         share(self._parts.gang, [*model.parameters(), *model.buffers()])
         sharded(model, plan, self._mesh)
         self._take(model)
@@ -156,8 +160,17 @@ class Sharded:
         self._forwards.clear()
 
     def close(self) -> dict[str, Any]:
-        """Nothing happened that the metrics do not show."""
+        """Nothing happened that the metrics do not show; where it failed, the groups of the layout are let go."""
+        if (error := sys.exception()) is not None:
+            self._let_go()
+            _clear(error)
         return {}
+
+    def _let_go(self) -> None:
+        """Drops the models."""
+        self._models.clear()
+        self._known.clear()
+        self._forwards.clear()
 
     def _begin(self, optimizer: Optimizer) -> None:
         """Looks at an optimizer that it is given for the first time."""
@@ -201,6 +214,19 @@ def _own(tensor: Tensor) -> Tensor:
     """This worker's piece."""
     tensor = tensor.detach()
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+
+
+def _clear(error: BaseException) -> None:
+    """Drops what the frames of a function that failed hold: models, and with them process groups.
+
+    A group's connections close once nobody holds it. Peers that wait for this worker then fail at once, and else at
+    their deadline.
+    """
+    following: BaseException | None = error
+    while following is not None:
+        traceback.clear_frames(following.__traceback__)
+        following = following.__cause__ or following.__context__
+    gc.collect()
 
 
 class _Forwards:

@@ -13,7 +13,7 @@ from torch.distributed.tensor.parallel import parallelize_module
 from torch.optim import Optimizer
 
 from trainers.errors import TrialError
-from trainers.pytorch.distribution import MicroBatch
+from trainers.pytorch.distribution import MicroBatch, SetUp
 from trainers.pytorch.gradients import share
 from trainers.pytorch.layouts import Parts, Sharded, blocks_of, in_shards, styles_of
 from trainers.pytorch.pipeline.cut import by_hand, ranges
@@ -39,24 +39,26 @@ class Pipelined(Sharded):
         kind = self._mesh.device_type
         device = torch.device(kind, torch.cuda.current_device()) if kind == "cuda" else torch.device(kind)
         self._line = Line(rank=dist.get_rank(group), size=parts.layout.pipeline, group=group, device=device)
+        self._staged: list[StagedModel] = []
         self._names: WeakKeyDictionary[nn.Module, tuple[str, ...]] = WeakKeyDictionary()
 
     def names(self, model: nn.Module) -> tuple[str, ...]:
         """The parameters of a whole model that was wrapped, in their order, whichever worker has them."""
         return self._names[model]
 
-    def wrap(self, model: nn.Module, plan: ModelPlan) -> None:
+    def wrap(self, model: nn.Module, plan: ModelPlan, set_up: SetUp) -> None:
         """See `Distribution.wrap`: afterwards it has this worker's stages alone, under the names of the whole model.
 
         Args:
             model: whole, the same on all workers but for its values.
             plan: its sequence, and how it is cut.
+            set_up: is called with each of this worker's stages.
 
         Raises:
             TrialError: the model is no sequence, or cannot be cut so; or the plan does not match it.
         """
         layout, gang, tensor = self._parts.layout, self._parts.gang, self._mesh["tensor"]
-        share(gang, [*model.parameters(), *model.buffers()])
+        self._make_alike([*model.parameters(), *model.buffers()])
         members = sequence_of(model, plan.sequence)
         if plan.cuts:
             cuts = by_hand(plan.cuts, len(members), layout.stages)
@@ -73,11 +75,14 @@ class Pipelined(Sharded):
         own = dict(model.named_modules())
         if styles := {name: style for name, style in styles.items() if name in own}:
             parallelize_module(model, tensor, styles)
+        model.to(self._line.device)
         staged = StagedModel(model, staging, self._line, layout, self._common)
         for module in staged.modules.values():
+            set_up(module)
             within = set(module.modules())
             in_shards(module, [block for block in blocks if block in within], self._mesh)
         self._take(model)
+        self._staged.append(staged)
 
     def backward(self, loss: Tensor, optimizer: Optimizer, micro: MicroBatch, inputs: Sequence[Tensor] | None) -> None:
         """See `Distribution.backward`: the forward passes too, which have waited for it."""
@@ -93,6 +98,24 @@ class Pipelined(Sharded):
         self._begin(optimizer)
         weight = micro.rows / micro.total_rows if micro.total_rows else 0.0
         loss.call.staged.step(loss.call, loss, weight, completes=micro.last)
+
+    def _let_go(self) -> None:
+        """See `Sharded.close`."""
+        super()._let_go()
+        for staged in self._staged:
+            staged.let_go()
+        self._staged.clear()
+        del self._line
+
+    def _make_alike(self, tensors: Sequence[Tensor]) -> None:
+        """Gives all workers rank 0's; on GPUs one after another, since a whole model may not fit there."""
+        if self._line.device.type == "cpu":
+            share(self._parts.gang, tensors)
+            return
+        for tensor in tensors:
+            moved = tensor.detach().to(self._line.device)
+            self._parts.gang.broadcast(moved)
+            tensor.detach().copy_(moved)
 
     def _common(self, rows: int) -> int:
         """The greatest divisor of the rows of all workers that gather a stage together, as often as each other."""

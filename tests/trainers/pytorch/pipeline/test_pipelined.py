@@ -14,6 +14,7 @@ from torch import nn
 from tests.support.pipelines import (
     Order,
     PipelineWorker,
+    as_it_is,
     next_token_loss,
     one_worker,
     serve,
@@ -111,7 +112,7 @@ def test_four_workers_train_as_one_worker(four: ProcessGang):
 def test_without_gradients_every_worker_has_the_output(pair: ProcessGang):
     def act(worker: PipelineWorker) -> dict:
         model, whole = transformer(), transformer()
-        worker.distribution.wrap(model, worker.order.plan)
+        worker.distribution.wrap(model, worker.order.plan, as_it_is)
         averaged = copy.deepcopy(model)
         for parameter in averaged.parameters():
             parameter.data.mul_(0.5)
@@ -145,7 +146,7 @@ def test_without_gradients_every_worker_has_the_output(pair: ProcessGang):
 def test_a_function_reads_what_it_wants_after_the_step(pair: ProcessGang):
     def act(worker: PipelineWorker) -> dict:
         model = transformer()
-        worker.distribution.wrap(model, worker.order.plan)
+        worker.distribution.wrap(model, worker.order.plan, as_it_is)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         tokens, following = text(8)
         scores = model(tokens)
@@ -178,7 +179,7 @@ def test_workers_of_a_pipeline_draw_apart_within_it_and_alike_outside(pair: Proc
         for module in model:
             if isinstance(module, nn.Dropout):
                 module.register_forward_hook(lambda module, given, output: masks.append((output == 0).flatten()))
-        worker.distribution.wrap(model, ModelPlan(cuts=(2,)))
+        worker.distribution.wrap(model, ModelPlan(cuts=(2,)), as_it_is)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         torch.manual_seed(5)
         micro = MicroBatch(rows=4, update_rows=4, total_rows=4, last=True)
@@ -194,7 +195,7 @@ def test_workers_of_a_pipeline_draw_apart_within_it_and_alike_outside(pair: Proc
 def test_a_stage_takes_its_part_of_a_whole_state(pair: ProcessGang):
     def act(worker: PipelineWorker) -> dict:
         model = transformer(1)
-        worker.distribution.wrap(model, worker.order.plan)
+        worker.distribution.wrap(model, worker.order.plan, as_it_is)
         model.load_state_dict(transformer(8).state_dict())
         names = worker.distribution.names(model)
         with pytest.raises(RuntimeError, match="Unexpected key"):
@@ -214,7 +215,7 @@ def test_a_stage_takes_its_part_of_a_whole_state(pair: ProcessGang):
 def test_stages_are_cut_by_hand_by_parameters_or_by_rank_0_s_measurement(pair: ProcessGang):
     def act(worker: PipelineWorker) -> dict:
         model = nn.Sequential(*(nn.Linear(8, width) for width in (8, 8)), nn.Linear(8, 200), nn.Linear(200, 8))
-        worker.distribution.wrap(model, worker.order.plan)
+        worker.distribution.wrap(model, worker.order.plan, as_it_is)
         return {"names": [name for name, _ in model.named_parameters()]}
 
     orders = [
@@ -231,7 +232,7 @@ def test_stages_are_cut_by_hand_by_parameters_or_by_rank_0_s_measurement(pair: P
 def test_stages_whose_parameters_are_frozen_take_part(pair: ProcessGang):
     def act(worker: PipelineWorker) -> dict:
         model = transformer()
-        worker.distribution.wrap(model, worker.order.plan)
+        worker.distribution.wrap(model, worker.order.plan, as_it_is)
         for name, parameter in model.named_parameters():
             parameter.requires_grad_(name.startswith("head"))
         before = {name: value.clone() for name, value in model.state_dict().items()}
@@ -259,7 +260,7 @@ def test_an_error_in_one_stage_is_everybody_s_and_the_gang_goes_on(pair: Process
 
     def act(worker: PipelineWorker) -> None:
         model = nn.Sequential(nn.Linear(4, 4), Fails())
-        worker.distribution.wrap(model, ModelPlan())
+        worker.distribution.wrap(model, ModelPlan(), as_it_is)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         micro = MicroBatch(rows=4, update_rows=4, total_rows=4, last=True)
         for _ in range(3):
@@ -290,7 +291,7 @@ def test_an_error_in_one_stage_is_everybody_s_and_the_gang_goes_on(pair: Process
 def test_losses_that_a_pipeline_cannot_follow_are_errors_on_every_worker(pair: ProcessGang, loss, message: str):
     def act(worker: PipelineWorker) -> None:
         model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
-        worker.distribution.wrap(model, ModelPlan())
+        worker.distribution.wrap(model, ModelPlan(), as_it_is)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         micro = MicroBatch(rows=8, update_rows=8, total_rows=8, last=True)
         worker.distribution.backward(loss(model(torch.ones(8, 4))), optimizer, micro, None)
@@ -307,16 +308,16 @@ def test_models_that_cannot_be_cut_are_errors(pair: ProcessGang):
     def tied(worker: PipelineWorker) -> None:
         model = transformer()
         model.head[1].weight = model.embedding.tokens.weight
-        worker.distribution.wrap(model, worker.order.plan)
+        worker.distribution.wrap(model, worker.order.plan, as_it_is)
 
     def outside(worker: PipelineWorker) -> None:
         model = transformer()
         model.scale = nn.Parameter(torch.ones(1))
-        worker.distribution.wrap(model, worker.order.plan)
+        worker.distribution.wrap(model, worker.order.plan, as_it_is)
 
     def no_batch(worker: PipelineWorker) -> None:
         model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
-        worker.distribution.wrap(model, ModelPlan())
+        worker.distribution.wrap(model, ModelPlan(), as_it_is)
         model(torch.ones(()))
 
     layout = Layout(pipeline=2)

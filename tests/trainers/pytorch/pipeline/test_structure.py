@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.support.pipelines import text, transformer
-from tests.support.transformer import LENGTH, PLAN, TOKENS
+from tests.support.transformer import LENGTH, PLAN, TOKENS, WIDTH
 from trainers import TrialError
 from trainers.pytorch.pipeline.structure import Trace, sequence_of, traced, without_data
 
