@@ -222,10 +222,13 @@ def _clear(error: BaseException) -> None:
     A group's connections close once nobody holds it. Peers that wait for this worker then fail at once, and else at
     their deadline.
     """
-    following: BaseException | None = error
-    while following is not None:
-        traceback.clear_frames(following.__traceback__)
-        following = following.__cause__ or following.__context__
+    chain: list[BaseException | None] = [error]
+    seen: set[BaseException] = set()
+    while chain:
+        if (each := chain.pop()) is not None and each not in seen:
+            seen.add(each)
+            traceback.clear_frames(each.__traceback__)
+            chain += [each.__cause__, each.__context__]
     gc.collect()
 
 

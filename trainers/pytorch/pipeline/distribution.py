@@ -76,9 +76,8 @@ class Pipelined(Sharded):
         if styles := {name: style for name, style in styles.items() if name in own}:
             parallelize_module(model, tensor, styles)
         model.to(self._line.device)
-        staged = StagedModel(model, staging, self._line, layout, self._common)
+        staged = StagedModel(model, staging, self._line, layout, self._common, set_up)
         for module in staged.modules.values():
-            set_up(module)
             within = set(module.modules())
             in_shards(module, [block for block in blocks if block in within], self._mesh)
         self._take(model)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from trainers.errors import TrialError
+from trainers.pytorch.distribution import SetUp
 from trainers.pytorch.layouts import Layout
 from trainers.pytorch.pipeline import parts, trees
 from trainers.pytorch.pipeline.cut import greatest_divisor
@@ -68,10 +69,17 @@ class StagedModel:
         line: the workers.
         layout: gives the schedule and the number of micro-batches.
         common: gives the greatest divisor of the rows that other workers pass through their copies of the stages.
+        set_up: is called with each of this worker's stages.
     """
 
     def __init__(
-        self, model: nn.Module, staging: Staging, line: Line, layout: Layout, common: Callable[[int], int]
+        self,
+        model: nn.Module,
+        staging: Staging,
+        line: Line,
+        layout: Layout,
+        common: Callable[[int], int],
+        set_up: SetUp,
     ) -> None:
         self._staging, self._line, self._layout, self._common = staging, line, layout, common
         members = {stage: [staging.members[number] for number in staging.stages[stage]] for stage in staging.mine}
@@ -79,6 +87,8 @@ class StagedModel:
             stage: StageModule([model.get_submodule(name) for name in names], staging.stages[stage])
             for stage, names in members.items()
         }
+        for module in self.modules.values():
+            set_up(module)
         self._flows: dict[Hashable, Flow] = {}
         self._compared: dict[Flow, int] = {}
         self._latest: ModelCall | None = None
@@ -86,7 +96,7 @@ class StagedModel:
 
         def forward(called: nn.Module, *args: Any, **kwargs: Any) -> Any:
             # A copy, of averaged parameters say, has members of its own.
-            mine = self if called is original() else StagedModel(called, staging, line, layout, common)
+            mine = self if called is original() else StagedModel(called, staging, line, layout, common, set_up)
             return mine.called(called, args, kwargs)
 
         model.forward = MethodType(forward, model)

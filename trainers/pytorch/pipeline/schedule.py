@@ -113,6 +113,7 @@ class Flow:
         for stage in self._stages:
             stage.completes = completes
         with self._set_up(source, outputs if keeps else None):
+            failure: Exception | None = None
             try:
                 self._schedule.step(
                     *([self._numbers] if self._stages[0].is_first else []),
@@ -122,10 +123,11 @@ class Flow:
             except Exception as error:
                 # PyTorch's own error shows the stage's tensors in place of what went wrong.
                 failures = [self._failure, *(module.error for module in self._modules.values())]
-                raise next(filter(None, failures), error) from None
-            finally:
-                for stage in self._stages:
-                    stage.clear_runtime_states()
+                failure = next(filter(None, failures), error)
+            for stage in self._stages:
+                stage.clear_runtime_states()
+        if failure is not None:
+            raise failure  # Outside, since it is the cause of PyTorch's, which would be its context.
         return outputs
 
     @contextmanager

@@ -28,6 +28,15 @@ class Elsewhere(nn.Module):
         """Never computed."""
         raise TrialError(f"{self._name!r} was called, which stage {self._stage} of the pipeline has")
 
+    def __getattr__(self, name: str) -> Any:
+        """Of a member, what others have: parameters, say."""
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            raise AttributeError(
+                f"{self._name}.{name}: stage {self._stage} of the pipeline has {self._name!r}, on another worker"
+            ) from None
+
     def extra_repr(self) -> str:
         """See `nn.Module.extra_repr`."""
         return f"{self._name!r}, stage {self._stage}"
