@@ -7,7 +7,12 @@ from trainers.lazy import load_when_used
 if TYPE_CHECKING:
     from trainers.pytorch.allreduce_trainer import TorchTrainer as TorchTrainer
     from trainers.pytorch.context import TrainContext as TrainContext, Worker as Worker
-    from trainers.pytorch.data import GLOBAL as GLOBAL, PER_WORKER as PER_WORKER, BatchSize as BatchSize
+    from trainers.pytorch.data import (
+        GLOBAL as GLOBAL,
+        PER_WORKER as PER_WORKER,
+        BatchSize as BatchSize,
+        held as held,
+    )
     from trainers.pytorch.deadline import Deadline as Deadline
     from trainers.pytorch.distribution import (
         Distribution as Distribution,
@@ -35,7 +40,6 @@ if TYPE_CHECKING:
         FunctionProgram as FunctionProgram,
         FunctionSettings as FunctionSettings,
         device_of as device_of,
-        held as held,
         threads as threads,
         worker_of as worker_of,
     )
