@@ -14,6 +14,7 @@ from tests.support.process_gang import ProcessGang
 from tests.support.transformer import LENGTH, PLAN, TOKENS, Transformer, whole
 from trainers.gangs.messages import Assignment
 from trainers.gangs.program import WorkerContext
+from trainers.pytorch.devices import forget
 from trainers.pytorch.distribution import MicroBatch
 from trainers.pytorch.gradients import ProcessGroup
 from trainers.pytorch.layouts import Layout
@@ -63,6 +64,9 @@ class PipelineWorker:
         try:
             return self.served(assignment.hyperparameters["order"])
         except Exception as error:
+            self.distribution = self.parts = None  # A group's connections close once nobody holds it.
+            forget(error)
+            self._groups.forget()
             if (first := self.peers.failed(error)) is not error:
                 raise first from error
             raise
@@ -74,14 +78,11 @@ class PipelineWorker:
         self.order = order
         self.parts = self._groups.parts(order.layout, self.peers)
         self.distribution = Pipelined(self.parts)
-        try:
-            if order.act:
-                return order.act(self)
-            model = transformer(3 + self.peers.rank)
-            self.distribution.wrap(model, order.plan, as_it_is)
-            return self.trained(model)
-        finally:
-            self.distribution.close()
+        if order.act:
+            return order.act(self)
+        model = transformer(3 + self.peers.rank)
+        self.distribution.wrap(model, order.plan, as_it_is)
+        return self.trained(model)
 
     def trained(self, model: nn.Module) -> dict[str, Any]:
         """Losses, by step, and the parameters afterwards."""

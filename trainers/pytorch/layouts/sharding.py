@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import math
-import sys
-import traceback
 from collections.abc import Iterable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -160,17 +157,8 @@ class Sharded:
         self._forwards.clear()
 
     def close(self) -> dict[str, Any]:
-        """Nothing happened that the metrics do not show; where it failed, the groups of the layout are let go."""
-        if (error := sys.exception()) is not None:
-            self._let_go()
-            _clear(error)
+        """Nothing happened that the metrics do not show."""
         return {}
-
-    def _let_go(self) -> None:
-        """Drops the models."""
-        self._models.clear()
-        self._known.clear()
-        self._forwards.clear()
 
     def _begin(self, optimizer: Optimizer) -> None:
         """Looks at an optimizer that it is given for the first time."""
@@ -214,22 +202,6 @@ def _own(tensor: Tensor) -> Tensor:
     """This worker's piece."""
     tensor = tensor.detach()
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
-
-
-def _clear(error: BaseException) -> None:
-    """Drops what the frames of a function that failed hold: models, and with them process groups.
-
-    A group's connections close once nobody holds it. Peers that wait for this worker then fail at once, and else at
-    their deadline.
-    """
-    chain: list[BaseException | None] = [error]
-    seen: set[BaseException] = set()
-    while chain:
-        if (each := chain.pop()) is not None and each not in seen:
-            seen.add(each)
-            traceback.clear_frames(each.__traceback__)
-            chain += [each.__cause__, each.__context__]
-    gc.collect()
 
 
 class _Forwards:

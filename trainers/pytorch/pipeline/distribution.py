@@ -39,7 +39,6 @@ class Pipelined(Sharded):
         kind = self._mesh.device_type
         device = torch.device(kind, torch.cuda.current_device()) if kind == "cuda" else torch.device(kind)
         self._line = Line(rank=dist.get_rank(group), size=parts.layout.pipeline, group=group, device=device)
-        self._staged: list[StagedModel] = []
         self._names: WeakKeyDictionary[nn.Module, tuple[str, ...]] = WeakKeyDictionary()
 
     def names(self, model: nn.Module) -> tuple[str, ...]:
@@ -81,7 +80,6 @@ class Pipelined(Sharded):
             within = set(module.modules())
             in_shards(module, [block for block in blocks if block in within], self._mesh)
         self._take(model)
-        self._staged.append(staged)
 
     def backward(self, loss: Tensor, optimizer: Optimizer, micro: MicroBatch, inputs: Sequence[Tensor] | None) -> None:
         """See `Distribution.backward`: the forward passes too, which have waited for it."""
@@ -97,14 +95,6 @@ class Pipelined(Sharded):
         self._begin(optimizer)
         weight = micro.rows / micro.total_rows if micro.total_rows else 0.0
         loss.call.staged.step(loss.call, loss, weight, completes=micro.last)
-
-    def _let_go(self) -> None:
-        """See `Sharded.close`."""
-        super()._let_go()
-        for staged in self._staged:
-            staged.let_go()
-        self._staged.clear()
-        del self._line
 
     def _make_alike(self, tensors: Sequence[Tensor]) -> None:
         """Gives all workers rank 0's; on GPUs one after another, since a whole model may not fit there."""

@@ -165,12 +165,6 @@ class StagedModel:
         settled(loss, said[0].to(loss.dtype).reshape(loss.shape))
         call.is_over, call.fetch = True, lambda: self._shared(flow, outputs)
 
-    def let_go(self) -> None:
-        """Drops the pipeline's process group."""
-        self._flows.clear()
-        self._compared.clear()
-        del self._line
-
     def _flow(self, model: nn.Module, arguments: Any, rows: int, *, trains: bool) -> Flow:
         """The flow of an input's shape."""
         shapes = tuple((tensor.shape, tensor.dtype) for tensor in trees.tensors(arguments))
