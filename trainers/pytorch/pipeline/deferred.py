@@ -120,7 +120,7 @@ class Deferred(Tensor):
             expression: what it is.
             call: of the model that it comes of.
         """
-        made: Deferred = shape.detach().as_subclass(Deferred)  # type: ignore[assignment]  # typeshed knows no subclass
+        made: Deferred = shape.detach().as_subclass(Deferred)
         made.expression, made.call = expression, call
         call.note(made)
         return made

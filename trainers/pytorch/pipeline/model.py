@@ -110,6 +110,13 @@ class StagedModel:
                 "which a pipeline cuts into micro-batches"
             )
         rows = inputs[0].shape[0]
+        for tensor in inputs:
+            if tensor.dim() and tensor.shape[0] != rows:
+                raise TrialError(
+                    f"{type(model).__name__} was called with tensors of shapes {tuple(inputs[0].shape)} and "
+                    f"{tuple(tensor.shape)}; in a pipeline dimension 0 of each is the rows, which are cut into "
+                    "micro-batches: make what is the same for all rows a buffer of the model"
+                )
         if not torch.is_grad_enabled():
             with torch.inference_mode(False), torch.no_grad():
                 flow = self._flow(model, (args, kwargs), rows, trains=False)
@@ -119,8 +126,8 @@ class StagedModel:
         flow = self._flow(model, (args, kwargs), rows, trains=True)
         call = ModelCall(self, flow, (args, kwargs), rows, self._line.device)
         shapes = [_times(value, flow.count) for value in flow.trace.joints[-1].values]
-        outputs = [Deferred.of(shape, Output(call, index), call) for index, shape in enumerate(shapes)]
-        return trees.filled(flow.trace.output, outputs)
+        deferred = [Deferred.of(shape, Output(call, index), call) for index, shape in enumerate(shapes)]
+        return trees.filled(flow.trace.output, deferred)
 
     def step(self, call: ModelCall, loss: Deferred, weight: float, *, completes: bool) -> None:
         """Forward and backward passes of all micro-batches; all workers know the loss afterwards.
@@ -135,7 +142,7 @@ class StagedModel:
             TrialError: the loss is none that can be computed by micro-batch.
         """
         flow = call.flow
-        losses = parts.LossParts(loss, flow.count, flow.trace.joints[-1].values)
+        losses = parts.LossParts(loss, flow.count, flow.trace.joints[-1].values, flow.found)
         compared = self._compared.get(flow, 0)
         compares = flow.count > 1 and (compared < parts.CHECKED or compared % parts.CHECK_EVERY == 0)
         self._compared[flow] = compared + 1

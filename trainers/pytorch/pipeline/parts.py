@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import torch
 from torch import Tensor
@@ -42,15 +42,17 @@ class LossParts:
         loss: what `context.step` was given.
         count: of micro-batches.
         shapes: the outputs of the model for one micro-batch, without data.
+        found: which constants of earlier losses were not cut, by their shapes; this one's are added.
 
     Raises:
         TrialError: it is no single number, or cannot be computed of a part of the batch.
     """
 
-    def __init__(self, loss: Deferred, count: int, shapes: Sequence[Tensor]) -> None:
+    def __init__(
+        self, loss: Deferred, count: int, shapes: Sequence[Tensor], found: dict[Hashable, tuple[int, ...]]
+    ) -> None:
         self._expression = loss.expression
         self._rows, self._count = loss.call.rows, count
-        self._whole: set[int] = set()
         if loss.numel() != 1:
             raise TrialError(f"context.step() got a loss of shape {tuple(loss.shape)}; give the mean over the rows")
         beside = constants(self._expression)
@@ -59,7 +61,10 @@ class LossParts:
                 "the loss is computed of parameters beside the model's output; in a pipeline each worker has those of "
                 "its own stage alone: use weight_decay, or move it into the model"
             )
-        self._find_whole(beside, shapes)
+        kind = tuple(tensor.shape for tensor in beside)
+        if kind not in found:
+            found[kind] = self._not_cut(beside, shapes)
+        self._whole = {id(beside[index]) for index in found[kind]}
 
     def value(self, outputs: Sequence[Tensor], index: int) -> Tensor:
         """The loss of a micro-batch.
@@ -82,24 +87,24 @@ class LossParts:
             lambda size: size // self._count if size > 0 and size % self._rows == 0 else size,
         )
 
-    def _find_whole(self, beside: Sequence[Tensor], shapes: Sequence[Tensor]) -> None:
-        """Finds the one among the tensors that have as many entries as the batch has rows which is not cut with it."""
-        alike = [tensor for tensor in beside if has_rows(tensor, self._rows)] if self._count > 1 else []
+    def _not_cut(self, beside: Sequence[Tensor], shapes: Sequence[Tensor]) -> tuple[int, ...]:
+        """The place of the tensor that only looks like the batch's, if there is one: it is not cut with the rows."""
+        if self._count == 1:
+            return ()
+        alike = [index for index, tensor in enumerate(beside) if has_rows(tensor, self._rows)]
         failure: Exception | None = None
-        for whole in (set[int](), *({id(tensor)} for tensor in alike)):
+        for whole in ((), *((index,) for index in alike)):
             try:
-                self._of_shapes(shapes, whole)
+                self._of_shapes(shapes, {id(beside[index]) for index in whole})
             except Exception as error:  # Of any kind: shapes are checked by each function in its own way.
                 failure = failure or error
             else:
-                self._whole = whole
-                return
-        if self._count > 1:
-            raise TrialError(
-                f"a pipeline computes the loss for 1 of {self._count} micro-batches at a time, and it failed: "
-                f"{failure}; these tensors were cut with the batch's {self._rows} rows: "
-                f"{', '.join(str(tuple(tensor.shape)) for tensor in alike)}"
-            ) from failure
+                return whole
+        raise TrialError(
+            f"a pipeline computes the loss for 1 of {self._count} micro-batches at a time, and it failed: {failure}; "
+            f"these tensors were cut with the batch's {self._rows} rows: "
+            f"{', '.join(str(tuple(beside[index].shape)) for index in alike)}"
+        ) from failure
 
     def _of_shapes(self, shapes: Sequence[Tensor], whole: set[int]) -> None:
         values = self._values(shapes, 0, whole)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -74,6 +74,8 @@ class Flow:
         is_even: bool,
     ) -> None:
         self.trace, self.count = trace, count
+        self.found: dict[Hashable, tuple[int, ...]] = {}
+        """See `LossParts`."""
         self._modules = modules
         self._loss: Loss | None = None
         self._failure: Exception | None = None

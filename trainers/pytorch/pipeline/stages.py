@@ -143,4 +143,4 @@ def only_own(model: nn.Module, names: Collection[str]) -> None:
             if name not in mine and name.removeprefix(prefix) in known:
                 del state[name]
 
-    model.register_load_state_dict_pre_hook(drop)
+    model.register_load_state_dict_pre_hook(drop)  # type: ignore[no-untyped-call]

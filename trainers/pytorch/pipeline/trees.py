@@ -29,10 +29,10 @@ def replaced(tree: Any, replace: Callable[[Any], Any]) -> Any:
         parts = [replaced(part, replace) for part in tree]
         return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
     if dataclasses.is_dataclass(tree) and not isinstance(tree, type | Place):
-        made = copy.copy(tree)
+        filled_in: Any = copy.copy(tree)
         for field in dataclasses.fields(tree):
-            object.__setattr__(made, field.name, replaced(getattr(tree, field.name), replace))
-        return made
+            object.__setattr__(filled_in, field.name, replaced(getattr(tree, field.name), replace))
+        return filled_in
     return replace(tree)
 
 

@@ -35,7 +35,7 @@ def chunks(outputs: tuple[Tensor, ...], index: int) -> list[Tensor]:
 
 
 def by_parts(loss: Deferred, *outputs: Tensor) -> tuple[list[Tensor], LossParts]:
-    parts = LossParts(loss, COUNT, [output.to("meta") for output in chunks(outputs, 0)])
+    parts = LossParts(loss, COUNT, [output.to("meta") for output in chunks(outputs, 0)], {})
     return [parts.value(chunks(outputs, index), index) for index in range(COUNT)], parts
 
 

@@ -320,13 +320,19 @@ def test_models_that_cannot_be_cut_are_errors(pair: ProcessGang):
         worker.distribution.wrap(model, ModelPlan(), as_it_is)
         model(torch.ones(()))
 
+    def no_rows(worker: PipelineWorker) -> None:
+        model = transformer()
+        worker.distribution.wrap(model, PLAN, as_it_is)
+        model(text(4)[0], text(8)[0])
+
     layout = Layout(pipeline=2)
-    orders = [Order(layout=layout, act=act) for act in (tied, outside, no_batch)]
+    orders = [Order(layout=layout, act=act) for act in (tied, outside, no_batch, no_rows)]
     orders.append(Order(layout=layout, act=tied, plan=ModelPlan(sequence=("embedding",))))
     messages = [
         r"'embedding.tokens.weight' of stage 0 and 'head.1.weight' of stage 1 are one parameter",
         "parameter 'scale' belongs to no member of the sequence",
         "Sequential was called without a batch",
+        "Transformer was called with tensors of shapes (4, 6) and (8, 6); in a pipeline dimension 0 of each is the",
         "the layout has 2 stages, and the model's sequence 1 members",
     ]
     for answers in serve(pair, *orders):
