@@ -156,21 +156,24 @@ def is_deferred(value: object) -> bool:
     return isinstance(value, Deferred) and value.expression.value is None and not value.call.is_over
 
 
-def constants(expression: Expression) -> list[Tensor]:
-    """The tensors that an expression takes beside a model's outputs, each once, in the order of their use."""
+def contents(expression: Expression) -> tuple[list[Tensor], tuple[str, ...]]:
+    """The tensors that an expression takes beside a model's outputs, each once, and the names of its functions.
+
+    Both are in the order of their use.
+    """
     found: dict[int, Tensor] = {}
-    seen: set[int] = set()
+    seen: dict[int, str] = {}
 
     def visit(part: Any) -> Any:
         if isinstance(part, Result) and part.operation is not None and id(part.operation) not in seen:
-            seen.add(id(part.operation))
+            seen[id(part.operation)] = getattr(part.operation.function, "__name__", "")
             trees.replaced(part.operation.arguments, visit)
         elif isinstance(part, Tensor):
             found.setdefault(id(part), part)
         return part
 
     visit(expression)
-    return list(found.values())
+    return list(found.values()), tuple(seen.values())
 
 
 @dataclass

@@ -90,7 +90,6 @@ class StagedModel:
         for module in self.modules.values():
             set_up(module)
         self._flows: dict[Hashable, Flow] = {}
-        self._compared: dict[Flow, int] = {}
         self._latest: ModelCall | None = None
         original = weakref.ref(model)
 
@@ -143,9 +142,9 @@ class StagedModel:
         """
         flow = call.flow
         losses = parts.LossParts(loss, flow.count, flow.trace.joints[-1].values, flow.found)
-        compared = self._compared.get(flow, 0)
-        compares = flow.count > 1 and (compared < parts.CHECKED or compared % parts.CHECK_EVERY == 0)
-        self._compared[flow] = compared + 1
+        number = 0 if losses.is_new else flow.losses
+        compares = flow.count > 1 and (number < parts.CHECKED or number % parts.CHECK_EVERY == 0)
+        flow.losses = number + 1
         values: list[Tensor] = []
 
         def loss_of(outputs: Sequence[Tensor], number: int) -> Tensor:
@@ -196,7 +195,7 @@ class StagedModel:
                         "rows; in a pipeline dimension 0 of what it returns has to be the rows"
                     )
             if len(self._flows) == _FLOWS:
-                self._compared.pop(self._flows.pop(next(iter(self._flows))), None)
+                self._flows.pop(next(iter(self._flows)))
             self._flows[kind] = Flow(
                 self._line,
                 self.modules,

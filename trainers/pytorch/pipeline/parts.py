@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from trainers.errors import TrialError
-from trainers.pytorch.pipeline.deferred import Deferred, Values, constants
+from trainers.pytorch.pipeline.deferred import Deferred, Values, contents
 
 CHECKED, CHECK_EVERY = 3, 16
 """The first losses of a kind are compared with the whole batch's, and every so many after them."""
@@ -42,7 +42,7 @@ class LossParts:
         loss: what `context.step` was given.
         count: of micro-batches.
         shapes: the outputs of the model for one micro-batch, without data.
-        found: which constants of earlier losses were not cut, by their shapes; this one's are added.
+        found: which constants of earlier losses were not cut, by functions and shapes; this one's are added.
 
     Raises:
         TrialError: it is no single number, or cannot be computed of a part of the batch.
@@ -55,14 +55,16 @@ class LossParts:
         self._rows, self._count = loss.call.rows, count
         if loss.numel() != 1:
             raise TrialError(f"context.step() got a loss of shape {tuple(loss.shape)}; give the mean over the rows")
-        beside = constants(self._expression)
+        beside, names = contents(self._expression)
         if any(tensor.requires_grad for tensor in beside):
             raise TrialError(
                 "the loss is computed of parameters beside the model's output; in a pipeline each worker has those of "
                 "its own stage alone: use weight_decay, or move it into the model"
             )
-        kind = tuple(tensor.shape for tensor in beside)
-        if kind not in found:
+        kind = (names, tuple(tensor.shape for tensor in beside))
+        self.is_new = kind not in found
+        """Whether no loss of its functions and shapes was there before."""
+        if self.is_new:
             found[kind] = self._not_cut(beside, shapes)
         self._whole = {id(beside[index]) for index in found[kind]}
 

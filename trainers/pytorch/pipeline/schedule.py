@@ -76,6 +76,8 @@ class Flow:
         self.trace, self.count = trace, count
         self.found: dict[Hashable, tuple[int, ...]] = {}
         """See `LossParts`."""
+        self.losses = 0
+        """Since one of another kind."""
         self._modules = modules
         self._loss: Loss | None = None
         self._failure: Exception | None = None
