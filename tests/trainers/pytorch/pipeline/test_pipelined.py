@@ -96,10 +96,7 @@ def test_accumulation_and_clipping_are_those_of_one_worker(pair: ProcessGang):
 def test_four_workers_train_as_one_worker(four: ProcessGang):
     layouts = [
         Layout(pipeline=4, schedule="1F1B", micro_batches=8),
-        Layout(pipeline=4, schedule="GPipe", micro_batches=2),
-        Layout(pipeline=2, replicate=2, micro_batches=2),
         Layout(pipeline=2, shard=2, micro_batches=4),
-        Layout(pipeline=2, shard=2, micro_batches=2, schedule="GPipe"),
         Layout(pipeline=2, shard=2, schedule="Interleaved1F1B", micro_batches=4, stages_per_worker=2),
         Layout(pipeline=2, tensor=2, micro_batches=2),
         Layout(pipeline=2, replicate=2, schedule="Interleaved1F1B", micro_batches=4, stages_per_worker=2),

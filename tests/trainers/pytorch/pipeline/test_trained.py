@@ -77,11 +77,11 @@ def test_a_worker_that_fails_within_a_stage_ends_the_others_at_once(gang: Proces
 
 def test_a_loss_that_is_not_finite_ends_all(gang: ProcessGang, tmp_path):
     def train(context) -> None:
-        model = context.prepare_model(nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4)))
+        model = context.prepare_model(nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4)).double())
         optimizer = torch.optim.SGD(model.parameters(), lr=1e200)
         for _ in context.epochs():
             for _ in range(40):
-                context.step(model(torch.ones(8, 4)).square().mean(), optimizer)
+                context.step(model(torch.ones(8, 4).double()).square().mean(), optimizer)
             context.report({}, checkpoint={})
 
     for [error] in gang.run(program(train), assignment(tmp_path)):
