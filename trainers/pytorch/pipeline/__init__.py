@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
-    from trainers.pytorch.pipeline.cut import bubble as bubble
     from trainers.pytorch.pipeline.distribution import Pipelined as Pipelined
 
 load_when_used(__name__)

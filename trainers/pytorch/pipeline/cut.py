@@ -96,17 +96,6 @@ def greatest_divisor(rows: int, most: int) -> int:
     return max(number for number in range(1, min(rows, most) + 1) if rows % number == 0)
 
 
-def bubble(stages: int, micro_batches: int, stages_per_worker: int = 1) -> float:
-    """The share of a step that a worker waits where all stages take as long: (p - 1) / (v m + p - 1).
-
-    Args:
-        stages: workers of the pipeline, p.
-        micro_batches: m.
-        stages_per_worker: v; see Narayanan et al., "Efficient Large-Scale Language Model Training", SC 2021, 2.2.
-    """
-    return (stages - 1) / (stages_per_worker * micro_batches + stages - 1)
-
-
 def _check_number(members: int, stages: int) -> None:
     if stages > members:
         raise TrialError(

@@ -151,11 +151,6 @@ class Deferred(Tensor):
         return _recorded(func, name, arguments, next(iter(calls.values())))
 
 
-def is_deferred(value: object) -> bool:
-    """Whether a tensor's values are not known yet."""
-    return isinstance(value, Deferred) and value.expression.value is None and not value.call.is_over
-
-
 def contents(expression: Expression) -> tuple[list[Tensor], tuple[str, ...]]:
     """The tensors that an expression takes beside a model's outputs, each once, and the names of its functions.
 

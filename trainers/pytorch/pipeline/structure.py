@@ -138,6 +138,7 @@ class _Watch:
         self._source = MODEL_INPUT
         self._open: int | None = None
         self._values = trees.tensors(arguments)
+        # PyTorch's own count of changes in place, which has no public name. Tested with torch 2.13.0.
         self._versions = [value._version for value in self._values]
 
     def before(self, number: int) -> Any:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies
 
 from trainers import TrialError
-from trainers.pytorch.pipeline.cut import balanced, bubble, by_hand, greatest_divisor, ranges
+from trainers.pytorch.pipeline.cut import balanced, by_hand, greatest_divisor, ranges
 
 
 def most(costs: list[float], cuts: tuple[int, ...]) -> float:
@@ -68,9 +68,3 @@ def test_cuts_by_hand_are_checked(cuts):
 
 def test_micro_batches_are_the_greatest_divisor():
     assert [greatest_divisor(rows, 4) for rows in (1, 2, 3, 4, 6, 7, 8)] == [1, 2, 3, 4, 3, 1, 4]
-
-
-def test_the_bubble_shrinks_with_micro_batches_and_stages_per_worker():
-    assert bubble(4, 4) == 3 / 7
-    assert bubble(4, 4, 2) == 3 / 11
-    assert bubble(1, 8) == 0

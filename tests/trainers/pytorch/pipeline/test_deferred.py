@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from trainers import TrialError
 from trainers.pytorch.pipeline import trees
-from trainers.pytorch.pipeline.deferred import Call, Deferred, Output, is_deferred, settled
+from trainers.pytorch.pipeline.deferred import Call, Deferred, Output, settled
 from trainers.pytorch.pipeline.parts import LossParts, is_mean, part_of
 
 ROWS, COUNT, CLASSES = 8, 4, 5
@@ -192,7 +192,6 @@ def test_shapes_are_known_before_the_step():
     assert output.device == torch.device("cpu")
     assert output.requires_grad
     assert not output.is_cuda
-    assert is_deferred(output)
     assert "deferred tensor of shape (8, 5)" in repr(output)
     assert "deferred" in f"{output}"
 
@@ -214,7 +213,6 @@ def test_values_are_known_after_the_step():
     assert (f"{loss:.2f}", f"{loss.item():.1f}") == ("0.25", "0.2")
     assert "0.25" in repr(loss)
     assert math.isfinite(loss)
-    assert not is_deferred(loss)
     assert type(loss + 1) is Tensor
     assert type(loss.detach()) is Tensor
     assert not fetched
