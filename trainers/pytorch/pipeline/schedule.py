@@ -171,8 +171,8 @@ class _Plain(nn.Module):
 class _Stage(PipelineStage):
     """A stage whose gradients are reduced with the last micro-batch of an update alone.
 
-    `backward_one_chunk` is called by PyTorch's schedules, and documented nowhere. Tested with torch 2.13.0; with shards,
-    test_pipelined.py finds out where it changes.
+    `backward_one_chunk` is called by PyTorch's schedules, and documented nowhere. Tested with torch 2.13.0;
+    test_pipelined.py's layouts with shards find out where it changes.
     """
 
     completes = False
