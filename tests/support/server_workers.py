@@ -19,7 +19,7 @@ from trainers.parameter_server.server.server import Server
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.wire import SocketLink
 from trainers.pytorch import ModelPlan
-from trainers.pytorch.distribution import Distribution, MicroBatch, Peers
+from trainers.pytorch.distribution import Distribution, MicroBatch, Peers, SetUp
 
 DEADLINE = 120.0
 _SEEDING = threading.Lock()  # Workers are threads here, and PyTorch's random state is the process's.
@@ -114,8 +114,12 @@ def momentum(model: nn.Module) -> Optimizer:
     return torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
 
 
+def as_it_is(module: nn.Module) -> None:
+    """Sets nothing up."""
+
+
 def wrapped(distribution: Distribution, model: nn.Module) -> nn.Module:
-    distribution.wrap(model, ModelPlan())
+    distribution.wrap(model, ModelPlan(), as_it_is)
     return model
 
 
@@ -150,7 +154,7 @@ class Training:
         with _SEEDING, torch.random.fork_rng():
             torch.manual_seed(peers.rank)
             model = self.model()
-        distribution.wrap(model, ModelPlan())
+        distribution.wrap(model, ModelPlan(), as_it_is)
         optimizer = self.optimizer(model)
         passes = []
         for _ in range(self.passes):
@@ -198,7 +202,7 @@ class Alone:
     workers_an_update = 1
     rank, world_size = 0, 1
 
-    def wrap(self, model: nn.Module, plan: ModelPlan) -> None:
+    def wrap(self, model: nn.Module, plan: ModelPlan, set_up: SetUp) -> None:
         pass
 
     takes_own_steps = True

@@ -22,7 +22,18 @@ from trainers.parameter_server.opening import Opening, Options, check, groups_of
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.sharding import spread
 from trainers.parameter_server.wire import unpack_number
-from trainers.pytorch import Communication, HostClock, MicroBatch, Mixed, ModelPlan, Peers, share, trained, weighed
+from trainers.pytorch import (
+    Communication,
+    HostClock,
+    MicroBatch,
+    Mixed,
+    ModelPlan,
+    Peers,
+    SetUp,
+    share,
+    trained,
+    weighed,
+)
 
 PATIENCE_SECONDS = 600.0
 
@@ -134,8 +145,9 @@ class ServerDistribution:
         """Pushes that this worker made over the trial's life, ticks among them: `start` of the next segment."""
         return self._pushes
 
-    def wrap(self, model: nn.Module, plan: ModelPlan) -> None:
+    def wrap(self, model: nn.Module, plan: ModelPlan, set_up: SetUp) -> None:
         """See `Distribution.wrap`."""
+        set_up(model)
         self._models.append(model)
         share(self._peers, [*model.parameters(), *model.buffers()])
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Distribution as Distribution,
         MicroBatch as MicroBatch,
         Peers as Peers,
+        SetUp as SetUp,
         trained as trained,
         weighed as weighed,
     )

@@ -157,11 +157,9 @@ class TrainContext:
         Raises:
             TrialError: the plan does not match the model, or the layout.
         """
-        model.to(self.device)
         plan = plan or ModelPlan()
         follow(plan, model, self.world_size, self._distribution.together, self._counts)
-        self._worker.models.set_up(model, self.device, self.hyperparameters, self._mixed)
-        self._distribution.wrap(model, plan)
+        self._distribution.wrap(model, plan, self._set_up)
         shards.hook(model)
         return model
 
@@ -333,6 +331,11 @@ class TrainContext:
             accumulation = self.batch.gradient_accumulation_steps if self.batch else 1
             self._steps[optimizer] = unplanned(accumulation, self.world_size)
         return self._steps[optimizer]
+
+    def _set_up(self, module: nn.Module) -> None:
+        """See `Distribution.wrap`."""
+        module.to(self.device)
+        self._worker.models.set_up(module, self.device, self.hyperparameters, self._mixed)
 
     def _factor(self) -> float:
         """The factor of the learning rate now."""

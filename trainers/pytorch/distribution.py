@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -61,6 +61,10 @@ class Peers(Protocol):
         """Waits until all have come; `what` is told in errors, as in "report 3". Returns what rank 0 `said`."""
 
 
+SetUp = Callable[["nn.Module"], None]
+"""Puts a module on the worker's device, and gives it the forward pass that was asked for."""
+
+
 class Distribution(Protocol):
     """How the gradients of a gang's workers become updates of the parameters, on one worker, for one assignment.
 
@@ -90,8 +94,14 @@ class Distribution(Protocol):
     def takes_wrappers(self) -> bool:
         """Whether it takes such steps of models that the function distributes itself, by PyTorch's own means."""
 
-    def wrap(self, model: nn.Module, plan: ModelPlan) -> None:
-        """Makes a model ready to be trained, in place: its parameters are those of rank 0 on every worker."""
+    def wrap(self, model: nn.Module, plan: ModelPlan, set_up: SetUp) -> None:
+        """Makes a model ready to be trained, in place: its parameters are those of rank 0 on every worker.
+
+        Args:
+            model: whole.
+            plan: of it.
+            set_up: is called with each module that this worker calls as a whole: the model itself, or stages of it.
+        """
 
     def backward(self, loss: Tensor, optimizer: Optimizer, micro: MicroBatch, inputs: Sequence[Tensor] | None) -> None:
         """The backward pass of the mean loss over a micro-batch's rows, weighed so that every row counts alike.

@@ -20,7 +20,18 @@ from trainers.parameter_server.flat import Block
 from trainers.parameter_server.ring.averaging import average_state
 from trainers.parameter_server.ring.replica import Replica
 from trainers.parameter_server.settings import Settings
-from trainers.pytorch import Communication, HostClock, MicroBatch, Mixed, ModelPlan, Peers, share, trained, weighed
+from trainers.pytorch import (
+    Communication,
+    HostClock,
+    MicroBatch,
+    Mixed,
+    ModelPlan,
+    Peers,
+    SetUp,
+    share,
+    trained,
+    weighed,
+)
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -114,8 +125,9 @@ class RingDistribution:
         """See `Distribution.together`: each worker's batches make updates of its own."""
         return None
 
-    def wrap(self, model: nn.Module, plan: ModelPlan) -> None:
+    def wrap(self, model: nn.Module, plan: ModelPlan, set_up: SetUp) -> None:
         """See `Distribution.wrap`."""
+        set_up(model)
         self._models.append(model)
         share(self._peers, [*model.parameters(), *model.buffers()])
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from trainers.errors import DivergedError, TrialError
-from trainers.pytorch.distribution import MicroBatch, Peers, trained, weighed
+from trainers.pytorch.distribution import MicroBatch, Peers, SetUp, trained, weighed
 from trainers.pytorch.gradients.peers import share
 from trainers.pytorch.measures import Communication
 from trainers.pytorch.state import Mixed
@@ -77,8 +77,9 @@ class AllReduce:
         """See `Distribution.takes_wrappers`."""
         return True
 
-    def wrap(self, model: nn.Module, plan: ModelPlan) -> None:
+    def wrap(self, model: nn.Module, plan: ModelPlan, set_up: SetUp) -> None:
         """See `Distribution.wrap`."""
+        set_up(model)
         self._models.append(model)
         if self._peers.world_size > 1:
             share(self._peers, [*model.parameters(), *model.buffers()])

@@ -14,5 +14,7 @@ if TYPE_CHECKING:
         Layout as Layout,
     )
     from trainers.pytorch.layouts.parts import Parts as Parts
+    from trainers.pytorch.layouts.plan import blocks_of as blocks_of, styles_of as styles_of
+    from trainers.pytorch.layouts.sharding import Sharded as Sharded, in_shards as in_shards
 
 load_when_used(__name__)

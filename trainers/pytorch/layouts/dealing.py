@@ -1,4 +1,4 @@
-"""Makes what trains a model under each trial's layout: replicas over AllReduce, or shards."""
+"""Makes what trains a model under each trial's layout: replicas over AllReduce, shards, or stages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,12 @@ class LaidOut:
         """See `Distributing.distribution`."""
         if parts.mesh is None:
             return AllReduce(parts.gang)
-        from trainers.pytorch.layouts.sharding import Sharded  # Others do not wait for FSDP's and DTensor's modules.
+        # Others do not wait for FSDP's and DTensor's modules.
+        if parts.layout.pipeline > 1:
+            from trainers.pytorch.pipeline import Pipelined
+
+            return Pipelined(parts)
+        from trainers.pytorch.layouts.sharding import Sharded
 
         return Sharded(parts)
 

@@ -17,7 +17,7 @@ from torch.distributed.tensor.parallel import parallelize_module
 from torch.optim import Optimizer
 
 from trainers.errors import DivergedError, TrialError
-from trainers.pytorch.distribution import MicroBatch, trained, weighed
+from trainers.pytorch.distribution import MicroBatch, SetUp, trained, weighed
 from trainers.pytorch.gradients import LOOK_EVERY, share
 from trainers.pytorch.layouts.parts import DataPeers, Parts
 from trainers.pytorch.layouts.plan import blocks_of, styles_of
@@ -41,6 +41,21 @@ def sharded(model: nn.Module, plan: ModelPlan, mesh: DeviceMesh, low: torch.dtyp
     tensor = mesh["tensor"]
     if tensor.size() > 1:
         parallelize_module(model, tensor, styles_of(model, plan, tensor.size()))
+    in_shards(model, blocks_of(model, plan), mesh, low)
+
+
+def in_shards(model: nn.Module, blocks: Iterable[nn.Module], mesh: DeviceMesh, low: torch.dtype | None = None) -> None:
+    """Deals a model's parameters out over "replicate" and "shard", in place.
+
+    Args:
+        model: is called as a whole.
+        blocks: within it, whose parameters are gathered together.
+        mesh: with these dimensions.
+        low: as for `sharded`.
+
+    Raises:
+        TrialError: there are low copies to make, and no shards.
+    """
     data = mesh["replicate", "shard"]
     if data.size() == 1:
         if low is not None:
@@ -50,7 +65,7 @@ def sharded(model: nn.Module, plan: ModelPlan, mesh: DeviceMesh, low: torch.dtyp
             )
         return
     policy = MixedPrecisionPolicy(param_dtype=low, reduce_dtype=low)
-    for block in blocks_of(model, plan):
+    for block in blocks:
         fully_shard(block, mesh=data, mp_policy=policy)
     fully_shard(model, mesh=data, mp_policy=policy)
     for module in model.modules():
@@ -100,17 +115,27 @@ class Sharded:
         """See `Distribution.takes_wrappers`: shards are of the layout's own making."""
         return False
 
-    def wrap(self, model: nn.Module, plan: ModelPlan) -> None:
+    def wrap(self, model: nn.Module, plan: ModelPlan, set_up: SetUp) -> None:
         """See `Distribution.wrap`; parameters become DTensors.
 
         Raises:
             TrialError: the plan does not match the model.
         """
+        set_up(model)
         share(self._parts.gang, [*model.parameters(), *model.buffers()])
+        sharded(model, plan, self._mesh, self._low())
+        self._take(model, [model])
+
+    def _low(self) -> torch.dtype | None:
+        """The type of number that parameters are gathered in; None: their own."""
         precision = self.mixed.precision
         self.mixed.gathers = precision.copies
-        sharded(model, plan, self._mesh, precision.low if precision.copies else None)
-        count_collectives(model, self.communication, self._mesh["replicate"].size())
+        return precision.low if precision.copies else None
+
+    def _take(self, model: nn.Module, called: Iterable[nn.Module]) -> None:
+        """Trains a model whose parameters were dealt out; what is `called` as a whole gathers them."""
+        for module in called:
+            count_collectives(module, self.communication, self._mesh["replicate"].size())
         self._models.append(model)
         self._known.update(model.parameters())
         if self._parts.layout.shard > 1:
@@ -124,9 +149,7 @@ class Sharded:
                 f"layout '{self._parts.layout}': the function steps with several optimizers, and shards gather "
                 "gradients of a whole model; train with one optimizer of several groups, or with replicas alone"
             )
-        if optimizer not in self._updates:
-            self._updates[optimizer] = 0
-            self._check(optimizer)
+        self._begin(optimizer)
         for model in self._models:
             if isinstance(model, FSDPModule):
                 model.set_requires_gradient_sync(micro.last)
@@ -181,6 +204,12 @@ class Sharded:
     def close(self) -> dict[str, Any]:
         """Nothing happened that the metrics do not show."""
         return {}
+
+    def _begin(self, optimizer: Optimizer) -> None:
+        """Looks at an optimizer that it is given for the first time."""
+        if optimizer not in self._updates:
+            self._updates[optimizer] = 0
+            self._check(optimizer)
 
     def _check(self, optimizer: Optimizer) -> None:
         """Refuses parameters that are not dealt out: each worker would train them for itself."""

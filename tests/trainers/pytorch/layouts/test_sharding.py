@@ -34,7 +34,17 @@ WORDS = {"global_batch_size": 8, "clip": 0.5}
 EPOCHS = 5
 """Of 4 updates each, the last of which has 3 rows of 8."""
 
-LAYOUTS = ["shard=4", "replicate=2 shard=2", "tensor=4", "shard=2 tensor=2", "replicate=2 tensor=2"]
+LAYOUTS = [
+    "shard=4",
+    "replicate=2 shard=2",
+    "tensor=4",
+    "shard=2 tensor=2",
+    "replicate=2 tensor=2",
+    "pipeline=4 micro_batches=8",
+    "pipeline=2 replicate=2 micro_batches=4",
+    "pipeline=2 shard=2 schedule=GPipe",
+    "pipeline=2 tensor=2 schedule=Interleaved1F1B stages_per_worker=2 micro_batches=4",
+]
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,149 @@
+"""The sequence of a model's members, and what its forward pass does between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.support.pipelines import text, transformer
+from tests.support.transformer import LENGTH, PLAN, TOKENS, WIDTH
+from trainers import TrialError
+from trainers.pytorch.pipeline.structure import Trace, sequence_of, traced, without_data
+
+
+class Made(nn.Module):
+    """Two linear layers, composed as a test says."""
+
+    def __init__(self, compute: Callable[[Made, Tensor], object]) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 3)
+        self.layers = nn.ModuleList([nn.Linear(3, 3), nn.Sequential(nn.Linear(3, 3), nn.ReLU(inplace=True))])
+        self._compute = compute
+
+    def forward(self, x: Tensor) -> object:
+        return self._compute(self, x)
+
+
+class Two(nn.Module):
+    """Takes and returns two tensors."""
+
+    def forward(self, x: Tensor, y: Tensor, *, scale: float = 1.0) -> tuple[Tensor, Tensor]:
+        return x * scale, y
+
+
+def trace(
+    compute: Callable[[Made, Tensor], object], *members: str, changed: Callable[[Made], None] | None = None
+) -> Trace:
+    model = Made(compute)
+    if changed:
+        changed(model)
+    return traced(without_data(model), members or ("first", "second"), ((torch.empty(2, 3, device="meta"),), {}))
+
+
+def test_lists_stand_for_their_members():
+    model = transformer()
+    assert sequence_of(model, PLAN.sequence) == (
+        "embedding",
+        "blocks.0",
+        "blocks.1",
+        "blocks.2",
+        "blocks.3",
+        "head.0",
+        "head.1",
+    )
+    assert sequence_of(Made(lambda m, x: x), ["layers"]) == ("layers.0", "layers.1.0", "layers.1.1")
+    inner = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.ReLU(), nn.Linear(2, 2)))
+    assert sequence_of(inner, ()) == ("0", "1.0", "1.1")
+
+
+def test_names_are_checked():
+    with pytest.raises(TrialError, match=r"cannot tell in which order Transformer.*ModelPlan\(sequence="):
+        sequence_of(transformer(), ())
+    with pytest.raises(TrialError, match=r"names 'hed', and Transformer has no such submodule; did you mean 'head'"):
+        sequence_of(transformer(), ["embedding", "blocks", "hed"])
+    with pytest.raises(TrialError, match=r"'blocks.0' twice"):
+        sequence_of(transformer(), ["embedding", "blocks.0", "blocks"])
+
+
+def test_the_copy_has_no_data_and_the_same_ties():
+    model = Made(lambda m, x: x)
+    model.second.weight = model.first.weight
+    model.first.bias.requires_grad_(False)
+    copied = without_data(model)
+    assert all(parameter.is_meta for parameter in copied.parameters())
+    assert copied.second.weight is copied.first.weight
+    assert not copied.first.bias.requires_grad
+    assert not model.first.weight.is_meta
+
+
+def test_a_transformer_s_shapes():
+    tokens, _ = text(4)
+    members = sequence_of(transformer(), PLAN.sequence)
+    found = traced(without_data(transformer()), members, ((tokens.to("meta"),), {}))
+    assert [tuple(joint.values[0].shape) for joint in found.joints] == [(4, LENGTH, WIDTH)] * 6 + [(4, LENGTH, TOKENS)]
+
+
+def test_what_changes_its_input_in_place_is_noted():
+    layers = ("layers.0", "layers.1.0", "layers.1.1")
+
+    def compute(model: Made, x: Tensor) -> Tensor:
+        return model.layers[1](model.layers[0](x))
+
+    assert [joint.changes for joint in trace(compute, *layers).joints] == [False, False, True]
+
+
+def test_members_may_pass_several_tensors_and_constants():
+    def two(model: Made) -> None:
+        model.first, model.second = Two(), Two()
+
+    def compute(model: Made, x: Tensor) -> dict[str, Tensor]:
+        y, z = model.first(x, x)
+        y, z = model.second(z, scale=2.0, y=y)
+        return {"y": y, "z": z}
+
+    found = trace(compute, changed=two)
+    assert found.joints[1].taken[1]["scale"] == 2.0
+    assert found.joints[1].taken[0][0].index == 1
+    assert found.joints[1].taken[1]["y"].index == 0
+    assert list(found.output) == ["y", "z"]
+
+
+@pytest.mark.parametrize(
+    ("compute", "message"),
+    [
+        (lambda m, x: m.second(m.first(x) + x), r"'second' takes a tensor of shape \(2, 3\) that is not the output of"),
+        (lambda m, x: m.second(x), r"'second' is computed before 'first'; change the order"),
+        (lambda m, x: (m.first(x), m.second(x))[1], r"not the output of 'first', but the model's input"),
+        (lambda m, x: m.first(m.first(x)), "'first' is computed twice"),
+        (lambda m, x: m.first(x), "names 'second', which the model's forward pass does not compute"),
+        (lambda m, x: m.first(x * 2), r"'first' takes a tensor of shape \(2, 3\) that is not the model's input"),
+        (
+            lambda m, x: m.second(m.first(x)).relu(),
+            r"the model returns a tensor of shape \(2, 3\) that is not the output",
+        ),
+        (
+            lambda m, x: m.second(m.first(x).relu_()),
+            "'second' takes the output of 'first' after it was changed in place",
+        ),
+        (lambda m, x: m.second(m.first(x)) if x.sum() > 0 else x, "it may not look at values of tensors"),
+    ],
+)
+def test_a_forward_pass_that_is_not_the_composition_is_refused(compute, message: str):
+    with pytest.raises(TrialError, match=message):
+        trace(compute)
+
+
+def test_a_member_within_another_is_refused():
+    with pytest.raises(TrialError, match=r"'layers.1.0' is computed within 'layers.1'; name either"):
+        trace(lambda m, x: m.layers[1](x), "layers.1", "layers.1.0")
+
+
+def test_a_member_that_returns_no_tensor_is_refused():
+    def nothing(model: Made) -> None:
+        model.first.forward = lambda x: None
+
+    with pytest.raises(TrialError, match="'first' returns NoneType and no tensor"):
+        trace(lambda m, x: m.second(m.first(x) or x), changed=nothing)

@@ -1,0 +1,88 @@
+"""Training functions in a pipeline, through a trainer's program."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+from ray.train import ScalingConfig
+from torch import nn
+
+from tests.support.networks import assignment
+from tests.support.process_gang import SECONDS, ProcessGang, process_gang, serve_alone
+from tests.support.transformer import train_text
+from trainers import Layout, TorchTrainer
+from trainers.errors import DivergedError
+
+pytestmark = pytest.mark.process
+
+
+@pytest.fixture(scope="module")
+def gang(tmp_path_factory):
+    with process_gang(2, str(tmp_path_factory.mktemp("stores"))) as started:
+        yield started
+
+
+def program(function: Any, layout: str = "pipeline=2 micro_batches=4", *, timeout: float = 60.0, **options: Any) -> Any:
+    """Makes the program of a trainer, on whichever process asks."""
+
+    def make() -> Any:
+        trainer = TorchTrainer(function, scaling=ScalingConfig(num_workers=0), report_timeout_s=timeout, **options)
+        trainer.layout = Layout.parse(layout)
+        return trainer.program({})
+
+    return make
+
+
+def test_mixed_precision_reaches_the_stages(gang: ProcessGang, tmp_path):
+    """Each of them computes in bfloat16, as the whole model does, and hands float32 on."""
+    function = partial(train_text, dtype=torch.float32)
+    words = {"global_batch_size": 8, "rows": 24}
+    expected = serve_alone(program(function, "", precision="bf16")(), assignment(tmp_path / "alone", **words))[0]
+    exact = serve_alone(program(function, "")(), assignment(tmp_path / "exact", **words))[0]
+    for [segment] in gang.run(program(function, precision="bf16"), assignment(tmp_path / "gang", **words)):
+        assert not isinstance(segment, Exception), segment
+        for mine, same, other in zip(segment.reports, expected.reports, exact.reports, strict=True):
+            assert mine.metrics["train:last"] == pytest.approx(same.metrics["train:last"], rel=2e-3)
+            assert mine.metrics["train:last"] != other.metrics["train:last"]
+
+
+def test_a_worker_that_fails_within_a_stage_ends_the_others_at_once(gang: ProcessGang, tmp_path):
+    class Fails(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if not x.is_meta:
+                raise ValueError("a stage that fails")
+            return self.layer(x)
+
+    def train(context) -> None:
+        model = context.prepare_model(nn.Sequential(nn.Linear(4, 4), Fails()))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in context.epochs():
+            context.step(model(torch.ones(8, 4)).mean(), optimizer)
+
+    # The gang's answers would come too late, if the others waited for their deadline.
+    first, second = gang.run(program(train, timeout=2 * SECONDS), assignment(tmp_path))
+    assert str(first[0]) == "rank 1 failed: ValueError: a stage that fails"
+    assert isinstance(second[0], ValueError)
+    words = {"global_batch_size": 8, "rows": 8}
+    for [segment] in gang.run(program(train_text), assignment(tmp_path / "again", **words)):
+        assert not isinstance(segment, Exception), segment
+
+
+def test_a_loss_that_is_not_finite_ends_all(gang: ProcessGang, tmp_path):
+    def train(context) -> None:
+        model = context.prepare_model(nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4)).double())
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e200)
+        for _ in context.epochs():
+            for _ in range(40):
+                context.step(model(torch.ones(8, 4).double()).square().mean(), optimizer)
+            context.report({}, checkpoint={})
+
+    for [error] in gang.run(program(train), assignment(tmp_path)):
+        assert isinstance(error, DivergedError), error
