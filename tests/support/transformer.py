@@ -134,5 +134,5 @@ def train_text(context: TrainContext, dtype: torch.dtype = torch.float64) -> Non
             torch.save(values, Path(words["leave"]) / f"{torch.distributed.get_rank() if context.mesh else 0}.pt")
         context.report(
             {"train:loss": float(context.sum(total)) / len(rows)},
-            checkpoint={"model": {name: whole(value) for name, value in model.state_dict().items()}},
+            checkpoint={"model": model.state_dict(), "optimizer": optimizer.state_dict()},
         )

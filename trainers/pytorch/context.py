@@ -19,7 +19,7 @@ from trainers.gangs import Assignment, Report
 from trainers.pytorch.data import Batches, BatchSize, PreparedData, Shard, Worker, unplanned
 from trainers.pytorch.distribution import Distribution, MicroBatch, trained
 from trainers.pytorch.layouts import Layout, Parts, follow
-from trainers.pytorch.plain import no_state, norm, number, plain_state
+from trainers.pytorch.plain import no_state, norm, number, other_workers, plain_state
 from trainers.pytorch.plan import ModelPlan
 from trainers.pytorch.rates import LearningRateRule, scaled
 from trainers.pytorch.state import Mixed, TorchCheckpoint, random_state, shards
@@ -64,8 +64,6 @@ class TrainContext:
         self.mesh: DeviceMesh | None = parts.mesh
         """Of all workers; None where each holds the whole model."""
         self.batch = BatchSize.of(assignment.hyperparameters, self.world_size)
-        self.checkpoint: dict[str, Any] | None = resumed.state if resumed else None
-        """What was handed to `report` when this trial was last trained; None at its beginning."""
         self.first_step_at: float | None = None
         """When the first batch was stepped on, in seconds since the epoch."""
         self.updating = False
@@ -80,11 +78,8 @@ class TrainContext:
         )
         self._distribution = distribution
         self._resumed = resumed
-        self._on_report = on_report
-        self._halted = halted
+        self._on_report, self._on_end, self._halted, self._beat = on_report, on_end, halted, beat
         self._stop = assignment.stop
-        self._beat = beat
-        self._on_end = on_end
         self._rule = LearningRateRule.of(assignment.hyperparameters)
         self._data = PreparedData(
             worker.shards,
@@ -98,14 +93,21 @@ class TrainContext:
             beat=beat,
         )
         self._epoch = self._reported = assignment.start
-        self._pass, self._done = 0, 0.0
+        self._pass, self._done, self._behind = 0, 0.0, False
         self._micro: MicroBatch | None = None
         self._steps: WeakKeyDictionary[Optimizer, Iterator[MicroBatch]] = WeakKeyDictionary()
         self._optimizer: Optimizer | None = None
-        self._behind = False
         self._updates = resumed.updates if resumed else 0
+        self._owners = shards.Owners()
 
-    # ---- data
+    @property
+    def checkpoint(self) -> dict[str, Any] | None:
+        """What was handed to `report` when this trial was last trained; None at its beginning.
+
+        On a pipeline it has the part of an optimizer's state that is of this worker's stages, once these are prepared.
+        """
+        state = self._resumed.state if self._resumed else None
+        return self._owners.cut(state) if state and self.layout.pipeline > 1 and self._owners.order else state
 
     def shard(self, channel: str, *, labels: torch.dtype = torch.float32) -> Shard:
         """This worker's rows of a channel, on `device`; a copy, which may be changed.
@@ -142,8 +144,6 @@ class TrainContext:
         """
         return self._data.prepare(data, shuffle=shuffle, labels=labels, sharded=sharded)
 
-    # ---- training
-
     def prepare_model(self, model: Model, plan: ModelPlan | None = None) -> Model:
         """The model on `device`, with rank 0's parameters, ready for `step`; it is the same object.
 
@@ -158,9 +158,11 @@ class TrainContext:
             TrialError: the plan does not match the model, or the layout.
         """
         plan = plan or ModelPlan()
+        names = [name for name, _ in model.named_parameters()]
         follow(plan, model, self.world_size, self._distribution.together, self._counts)
         self._distribution.wrap(model, plan, self._set_up)
         shards.hook(model)
+        self._owners.add(model, names)
         return model
 
     def step(self, loss: Tensor, optimizer: Optimizer, *, max_norm: float | None = None) -> bool:
@@ -209,8 +211,6 @@ class TrainContext:
         """The sum over all workers, on every worker: of rows that were right, say."""
         self._beat()
         return self._peers.sum(torch.as_tensor(values, device=self.device))
-
-    # ---- the trial
 
     def epochs(self) -> Iterator[int]:
         """The epochs of this assignment, counted from 0 over the trial's life; each has to end with a `report`.
@@ -301,8 +301,6 @@ class TrainContext:
                 f"{self._worker.unit}, or end the trial early with report(..., final=True)"
             )
 
-    # ---- within
-
     def _counts(self) -> bool:
         """Whether the rows of this worker's batch count, or repeat others."""
         return self._micro is None or self._micro.rows > 0
@@ -311,16 +309,12 @@ class TrainContext:
         """Data and random states as when the trial was last trained; at its beginning each rank gets its own states."""
         self._data.rewind()
         states = self._resumed.random if self._resumed else ()
-        gang = self._gang
-        if self._resumed is None or (self._worker.elastic and gang.rank >= len(states)):
-            random_state.seed_all(random_state.derive(self.seed, "rank", self.rank))
-        elif len(states) != gang.world_size and not self._worker.elastic:
-            raise TrialError(
-                f"the checkpoint was trained by {len(states)} workers, and this gang has "
-                f"{gang.world_size}; go on with as many, or train from the beginning"
-            )
+        if states and len(states) != self._gang.world_size and not self._worker.elastic:
+            raise other_workers(len(states), self._gang.world_size)
+        if self._gang.rank < len(states):
+            random_state.put(states[self._gang.rank], self.device)
         else:
-            random_state.put(states[gang.rank], self.device)
+            random_state.seed_all(random_state.derive(self.seed, "rank", self.rank))
 
     def _steps_with(self, optimizer: Optimizer) -> Iterator[MicroBatch]:
         """The micro-batches that an optimizer is stepped with where nobody counts rows."""
@@ -363,9 +357,12 @@ class TrainContext:
     def _save(self, state: dict[str, Any] | None, ended: dict[str, float] | None) -> None:
         if state is None:
             raise no_state(None, self._now)
-        ends = self._gang.gather((random_state.take(self.device), self._mixed.state, shards.needed(state)))
+        apart, staged = shards.needed(state) or self.layout.pipeline > 1, None
+        ends = self._gang.gather((random_state.take(self.device), self._mixed.state, apart))
         states, scales, in_shards = zip(*ends, strict=True)
-        staged = shards.stage(state, self._gang.rank, self._gang.gather) if any(in_shards) else None
+        if any(in_shards):
+            state = self._owners.named(state, self._steps)
+            staged = shards.stage(state, self._gang.rank, self._gang.gather, order=self._owners.order)
         if self._gang.rank == 0 or staged:
             self._on_end(
                 TorchCheckpoint(
@@ -394,8 +391,7 @@ class _Passes:
 
     def absent(self, batches: int) -> None:
         """See `trainers.pytorch.data.loading.Passes`."""
-        if batches:
-            self._context._distribution.absent(batches)
+        self._context._distribution.absent(batches)
 
     def end(self) -> None:
         """See `trainers.pytorch.data.loading.Passes`; a pass that was not trained on needs no synchronizing."""

@@ -80,6 +80,14 @@ def plain_state(state: object, report: str) -> dict[str, Any]:
     return found
 
 
+def other_workers(trained: int, here: int) -> TrialError:
+    """The error about a checkpoint of so many workers, which a gang of another number cannot go on from."""
+    return TrialError(
+        f"the checkpoint was trained by {trained} workers, and this gang has {here}; go on with as many, or train from "
+        "the beginning"
+    )
+
+
 def no_state(state: object, report: str) -> TrialError:
     """The error of a report without a checkpoint, or with what is none."""
     return TrialError(

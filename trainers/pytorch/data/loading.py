@@ -104,7 +104,8 @@ class Batches:
                 self._completes = plan[at].last
                 self._passes.begin(plan[at], number, at / len(plan))
                 yield batch
-            self._passes.absent(len(plan) - at - 1)
+            if (left := len(plan) - at - 1) > 0:
+                self._passes.absent(left)
         finally:
             # An iterator that somebody kept and lets go of later says nothing of the pass that is on now.
             if self._latest is mine:

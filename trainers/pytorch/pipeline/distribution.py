@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from weakref import WeakKeyDictionary
 
 import torch
 import torch.distributed as dist
@@ -39,11 +38,6 @@ class Pipelined(Sharded):
         kind = self._mesh.device_type
         device = torch.device(kind, torch.cuda.current_device()) if kind == "cuda" else torch.device(kind)
         self._line = Line(rank=dist.get_rank(group), size=parts.layout.pipeline, group=group, device=device)
-        self._names: WeakKeyDictionary[nn.Module, tuple[str, ...]] = WeakKeyDictionary()
-
-    def names(self, model: nn.Module) -> tuple[str, ...]:
-        """The parameters of a whole model that was wrapped, in their order, whichever worker has them."""
-        return self._names[model]
 
     def wrap(self, model: nn.Module, plan: ModelPlan, set_up: SetUp) -> None:
         """See `Distribution.wrap`: afterwards it has this worker's stages alone, under the names of the whole model.
@@ -68,7 +62,6 @@ class Pipelined(Sharded):
         blocks, styles = blocks_of(model, plan), styles_of(model, plan, tensor.size()) if tensor.size() > 1 else {}
         mine = [stage for stage in range(layout.stages) if stage % layout.pipeline == self._line.rank]
         staging = Staging(empty=without_data(model), members=members, stages=stages, mine=mine)
-        self._names[model] = tuple(name for name, _ in staging.empty.named_parameters())
         keep(model, members, stages, mine)
         only_own(model, staging.empty.state_dict())
         own = dict(model.named_modules())

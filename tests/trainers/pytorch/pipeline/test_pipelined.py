@@ -194,16 +194,12 @@ def test_a_stage_takes_its_part_of_a_whole_state(pair: ProcessGang):
         model = transformer(1)
         worker.distribution.wrap(model, worker.order.plan, as_it_is)
         model.load_state_dict(transformer(8).state_dict())
-        names = worker.distribution.names(model)
         with pytest.raises(RuntimeError, match="Unexpected key"):
             model.load_state_dict({**transformer(8).state_dict(), "strange": torch.ones(1)})
-        own = [name for name, _ in model.named_parameters()]
-        assert [name for name in names if name in own] == own
-        return {"state": model.state_dict(), "names": names}
+        return {"state": model.state_dict()}
 
     [found] = results(pair, Order(layout=Layout(pipeline=2), act=act))
     expected = transformer(8)
-    assert list(found[0]["names"]) == list(found[1]["names"]) == [name for name, _ in expected.named_parameters()]
     for name, value in expected.state_dict().items():
         torch.testing.assert_close(whole_state(found)[name], value, rtol=0, atol=0)
 
