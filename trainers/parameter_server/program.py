@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainers.channels import PlacedChannel
 from trainers.gangs import WORKERS, Assignment, Report, Segment, WorkerContext, never
@@ -16,7 +16,9 @@ from trainers.parameter_server.simulation import simulate
 from trainers.pytorch import (
     Distribution,
     FunctionSettings,
+    Parts,
     Peers,
+    Room,
     TorchCheckpoint,
     Worker,
     device_of,
@@ -26,6 +28,9 @@ from trainers.pytorch import (
     train_segment,
     worker_of,
 )
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Serving:
@@ -44,13 +49,18 @@ class Serving:
         self._servers = Servers(context.rank)
         self._servers.start(1)
 
-    def join(self, peers: Peers) -> None:
+    def join(self, peers: Peers, device: torch.device) -> None:
         """See `Distributing.join`."""
         assert self._servers is not None, "a gang opens before it joins"
         self._servers.links(1, _first(peers))
 
-    def distribution(self, assignment: Assignment, peers: Peers, updates: int) -> Distribution:
+    def parts(self, assignment: Assignment, peers: Peers) -> Parts:
+        """See `Distributing.parts`."""
+        return Parts.replicas(peers)
+
+    def distribution(self, assignment: Assignment, parts: Parts, updates: int) -> Distribution:
         """See `Distributing.distribution`."""
+        peers = parts.gang
         assert self._servers is not None, "a gang opens its program before it serves"
         settings = Settings.of(assignment.hyperparameters, peers.world_size)
         return ServerDistribution(
@@ -110,7 +120,7 @@ class SimulatedProgram:
                 self._settings.function,
                 assignment,
                 workers[peers.rank],
-                peers,
+                Parts.replicas(peers),
                 lambda updates: distribution,
                 on_report if peers.rank == 0 else lambda report: None,
                 halted if peers.rank == 0 else never,
@@ -135,7 +145,8 @@ class SimulatedProgram:
         assert self._context is not None
         if count not in self._workers:
             device = device_of(self._settings, self._context)
-            shards = [held(self._channels, rank, count, device) for rank in range(count)]
+            room = Room.of(device)
+            shards = [held(self._channels, rank, count, room) for rank in range(count)]
             rows = [{name: len(shard) for name, shard in of.items()} for of in shards]
             self._workers[count] = [worker_of(self._settings, device, of, rows) for of in shards]
         return self._workers[count]

@@ -17,15 +17,18 @@ RESIDENT = 0.5
 """The part of a GPU's free memory that a gang's data may fill, all channels together."""
 
 
-def held(
-    channels: Mapping[str, PlacedChannel], rank: int, world_size: int, device: torch.device
-) -> dict[str, Shard | Stream]:
+def held(channels: Mapping[str, PlacedChannel], rank: int, world_size: int, room: Room) -> dict[str, Shard | Stream]:
     """One rank's rows of each channel: whole, or in pieces where they come from a Ray Dataset of several blocks.
+
+    Args:
+        channels: by name.
+        rank: of the worker.
+        world_size: how many workers they are dealt out to.
+        room: where they go, as long as there is any.
 
     Raises:
         DataError: a column holds categories, or values are missing.
     """
-    room = Room.of(device)
     # What is trained on is read most often; then as the channels were given.
     order = sorted(channels, key=lambda name: name != "train")
     placed = {name: _held(channels[name], rank, world_size, room) for name in order}
@@ -51,6 +54,10 @@ class Room:
             return cls(device, None)
         free, _ = torch.cuda.mem_get_info(device)
         return cls(device, int(RESIDENT * free))
+
+    def rest(self) -> Room:
+        """What is left, for rows that are let go of again."""
+        return Room(self.device, self._left)
 
     def put(self, shard: Shard) -> Shard:
         """Rows on the device if they fit into what is left, else as they are."""

@@ -105,6 +105,11 @@ class ProcessGroup:
             self._watch.stop()
         leave(self._device, abort=abort)
 
+    @property
+    def generation(self) -> int:
+        """How often the group was made anew; groups of its workers are gone with it."""
+        return self._generation
+
     def sum(self, values: Tensor) -> Tensor:
         """See `Peers.sum`."""
         total = values.detach().clone().to(self._device)
