@@ -61,6 +61,9 @@ class Distributing(Protocol):
     def distribution(self, assignment: Assignment, parts: Parts, updates: int) -> Distribution:
         """The distribution of one assignment; each worker took part in so many updates of the trial before it."""
 
+    def forget(self) -> None:
+        """Lets go of all groups of workers, which are about to be left, since an assignment failed."""
+
     def close(self) -> None:
         """Ends what `open` started."""
 
@@ -83,11 +86,11 @@ class FunctionProgram:
         self._context: WorkerContext | None = None
         self._worker: Worker | None = None
         self._peers: Alone | ProcessGroup | None = None
-        self.peers_gpus = settings.use_gpu
-        """See `trainers.gangs.sees_peers_gpus`."""
         self._room: Room | None = None
         self._dealt: tuple[int, Worker] | None = None
         """With the rows of one of so many parts, the last that was not one worker each."""
+        self.peers_gpus = settings.use_gpu
+        """See `trainers.gangs.sees_peers_gpus`."""
 
     def open(self, context: WorkerContext) -> dict[str, float]:
         """Loads this worker's rows onto its device and joins the process group."""
@@ -101,7 +104,7 @@ class FunctionProgram:
         check_precision(self._settings.precision, device)
         # Before joining: a rank whose data is bad then leaves no peer waiting in a collective.
         self._room = Room.of(device)
-        shards = held(self._channels, context.rank, context.world_size, self._room)
+        shards = held(self._channels, [context.rank], context.world_size, self._room)
         loaded = time.perf_counter()
         if not context.in_hand:
             torch.set_num_threads(context.cpus)
@@ -128,8 +131,9 @@ class FunctionProgram:
         except (GangError, UnsavedError):
             raise  # Peers have done their part, or are gone.
         except Exception as error:
-            first = peers.failed(error) if isinstance(peers, ProcessGroup) else error
             forget(error)
+            self._distributing.forget()  # A connection that is still held would keep peers waiting in a collective.
+            first = peers.failed(error) if isinstance(peers, ProcessGroup) else error
             if breaks(error, worker.device):
                 raise BrokenWorkerError(one_line(first)) from error
             if first is not error:
@@ -169,7 +173,10 @@ class FunctionProgram:
         if self._dealt is None or self._dealt[0] != data.world_size:
             self._dealt = None  # Before others are loaded: they take as much memory.
             assert self._room is not None, "a gang opens its program before it serves"
-            shards = held(self._channels, data.rank, data.world_size, self._room.rest())
+            # The rows of as many workers as share a model: channels are placed for the gang.
+            size = parts.gang.world_size
+            ranks = range(data.rank * size // data.world_size, (data.rank + 1) * size // data.world_size)
+            shards = held(self._channels, ranks, size, self._room.rest())
             rows = data.gather({name: len(shard) for name, shard in shards.items()})
             self._dealt = data.world_size, worker_of(self._settings, worker.device, shards, rows)
         return self._dealt[1]

@@ -26,7 +26,7 @@ def channel(name: str, rows: int) -> PlacedChannel:
 
 def resident(channels: dict[str, int], nbytes: int) -> dict[str, bool]:
     """Of channels with so many rows: which lie on the device, in the order of what was returned."""
-    shards = held({name: channel(name, rows) for name, rows in channels.items()}, 0, 1, Room(META, nbytes))
+    shards = held({name: channel(name, rows) for name, rows in channels.items()}, [0], 1, Room(META, nbytes))
     found = {}
     for name, shard in shards.items():
         assert isinstance(shard, Shard)
@@ -77,14 +77,14 @@ def test_rows_of_no_numbers_are_refused_by_name() -> None:
     table = np.zeros((3, 5), dtype="float32")
     table[1, 2] = np.nan
     with pytest.raises(DataError, match="channel 'validation' lacks 1 values"):
-        held({"validation": Channel.of(table, name="validation").place(0)}, 0, 1, Room.of(torch.device("cpu")))
+        held({"validation": Channel.of(table, name="validation").place(0)}, [0], 1, Room.of(torch.device("cpu")))
 
 
 def test_rows_for_another_layout_get_what_the_first_have_left_and_give_it_back() -> None:
     room = Room(META, 80 * ROW)
     train = {"train": channel("train", 50)}
-    assert held(train, 0, 1, room)["train"].features.device == META
+    assert held(train, [0], 1, room)["train"].features.device == META
     for rows, device in ((30, META), (31, torch.device("cpu")), (30, META)):
-        dealt = held({"train": channel("train", rows)}, 0, 1, room.rest())["train"]
+        dealt = held({"train": channel("train", rows)}, [0], 1, room.rest())["train"]
         assert isinstance(dealt, Shard)
         assert dealt.features.device == device

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -17,13 +17,15 @@ RESIDENT = 0.5
 """The part of a GPU's free memory that a gang's data may fill, all channels together."""
 
 
-def held(channels: Mapping[str, PlacedChannel], rank: int, world_size: int, room: Room) -> dict[str, Shard | Stream]:
-    """One rank's rows of each channel: whole, or in pieces where they come from a Ray Dataset of several blocks.
+def held(
+    channels: Mapping[str, PlacedChannel], ranks: Sequence[int], world_size: int, room: Room
+) -> dict[str, Shard | Stream]:
+    """The rows of each channel: whole, or in pieces where they come from a Ray Dataset of several blocks.
 
     Args:
-        channels: by name.
-        rank: of the worker.
-        world_size: how many workers they are dealt out to.
+        channels: placed for the gang.
+        ranks: whose rows: this worker's, and of those who share a model with it.
+        world_size: workers of the gang.
         room: where they go, as long as there is any.
 
     Raises:
@@ -31,7 +33,7 @@ def held(channels: Mapping[str, PlacedChannel], rank: int, world_size: int, room
     """
     # What is trained on is read most often; then as the channels were given.
     order = sorted(channels, key=lambda name: name != "train")
-    placed = {name: _held(channels[name], rank, world_size, room) for name in order}
+    placed = {name: _held(channels[name], ranks, world_size, room) for name in order}
     return {name: placed[name] for name in channels}
 
 
@@ -87,12 +89,20 @@ def shard_of(name: str, table: Table) -> Shard:
         return Shard(features=torch.from_numpy(table.features), labels=torch.from_numpy(table.labels))
 
 
-def _held(channel: PlacedChannel, rank: int, world_size: int, room: Room) -> Shard | Stream:
-    pieces = channel.pieces(rank, world_size)
-    if len(pieces) == 1:
-        return room.put(shard_of(channel.name, pieces[0]()))
+def _held(channel: PlacedChannel, ranks: Sequence[int], world_size: int, room: Room) -> Shard | Stream:
+    pieces = [piece for rank in ranks for piece in channel.pieces(rank, world_size)]
+    if len(pieces) == len(ranks):
+        return room.put(_joined([shard_of(channel.name, piece()) for piece in pieces]))
 
     def fetch(piece: Callable[[], Table]) -> Callable[[], Shard]:
         return lambda: shard_of(channel.name, piece())
 
     return Stream(fetch=[fetch(piece) for piece in pieces], rows=[len(piece().labels) for piece in pieces])
+
+
+def _joined(shards: Sequence[Shard]) -> Shard:
+    if len(shards) == 1:
+        return shards[0]
+    return Shard(
+        features=torch.cat([shard.features for shard in shards]), labels=torch.cat([shard.labels for shard in shards])
+    )

@@ -13,7 +13,9 @@ def forget(error: BaseException) -> None:
     """Frees the variables in the frames of an error, and of those behind it: a model, its gradients, its batches.
 
     They would lie beside the next trial's as long as anybody holds the error, and longer where objects refer to each
-    other, as an optimizer and its hooks do. The traceback's text stays.
+    other, as an optimizer and its hooks do; and with a model its groups of workers, so that peers would wait for an
+    answer on their connections. The traceback's text stays, as a note: a frame that is cleared still has its function's
+    closure.
     """
     waiting, done = [error], set[int]()
     while waiting:
@@ -21,7 +23,10 @@ def forget(error: BaseException) -> None:
         if id(each) in done:
             continue
         done.add(id(each))
-        traceback.clear_frames(each.__traceback__)
+        if each.__traceback__ is not None:
+            each.add_note("Where it was raised:\n" + "".join(traceback.format_tb(each.__traceback__)).rstrip())
+            traceback.clear_frames(each.__traceback__)
+            each.__traceback__ = None
         waiting += [other for other in (each.__cause__, each.__context__) if other is not None]
         waiting += each.exceptions if isinstance(each, BaseExceptionGroup) else ()
     gc.collect()
