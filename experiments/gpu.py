@@ -62,7 +62,7 @@ class Scale:
     epochs: int = 5
     turns: int = 11
     trials: int = 50
-    repeat: int = 20
+    repeat: int = 8
 
 
 QUICK = Scale(epochs=2, turns=2, trials=6, repeat=2)

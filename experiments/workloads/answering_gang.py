@@ -64,7 +64,8 @@ class AnsweringGang:
         while awaited is None:
             if time.monotonic() > deadline:
                 raise RuntimeError(f"a gang did not answer within {SECONDS:g} s")
-            self._gangs.want({self._workers: 1}, None)
+            if self.up is None:
+                self._gangs.want({self._workers: 1}, None)
             for event in self._gangs.events(0.5):
                 self._note(event)
                 awaited = event if done(event) else awaited

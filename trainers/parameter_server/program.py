@@ -21,6 +21,7 @@ from trainers.pytorch import (
     FunctionSettings,
     Parts,
     Peers,
+    Room,
     TorchCheckpoint,
     Worker,
     device_of,
@@ -189,7 +190,8 @@ class SimulatedProgram:
         assert self._context is not None
         if count not in self._workers:
             device = device_of(self._settings, self._context)
-            shards = [held(self._channels, [rank], count, device) for rank in range(count)]
+            room = Room.of(device)
+            shards = [held(self._channels, [rank], count, room) for rank in range(count)]
             rows = [{name: len(shard) for name, shard in of.items()} for of in shards]
             self._workers[count] = [worker_of(self._settings, device, of, rows) for of in shards]
         return self._workers[count]

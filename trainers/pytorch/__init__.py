@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         GLOBAL as GLOBAL,
         PER_WORKER as PER_WORKER,
         BatchSize as BatchSize,
+        Room as Room,
         Worker as Worker,
         held as held,
     )

@@ -14,7 +14,7 @@ import torch
 from trainers.channels import PlacedChannel
 from trainers.errors import BrokenWorkerError, GangError, UnsavedError
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never, one_line
-from trainers.pytorch.data import Shard, Stream, Worker, held
+from trainers.pytorch.data import Room, Shard, Stream, Worker, held
 from trainers.pytorch.devices import breaks, check_precision, forget, tidy
 from trainers.pytorch.distribution import Distribution, Peers
 from trainers.pytorch.function import TrainFunction
@@ -90,6 +90,7 @@ class FunctionProgram:
         self._context: WorkerContext | None = None
         self._worker: Worker | None = None
         self._peers: Alone | ProcessGroup | None = None
+        self._room: Room | None = None
         self._dealt: tuple[int, Worker] | None = None
         """With the rows of one of so many parts, the last that was not one worker each."""
         self.peers_gpus = settings.use_gpu
@@ -106,7 +107,8 @@ class FunctionProgram:
         device = device_of(self._settings, context)
         check_precision(self._settings.precision, device)
         # Before joining: a rank whose data is bad then leaves no peer waiting in a collective.
-        shards = held(self._channels, [context.rank], context.world_size, device)
+        self._room = Room.of(device)
+        shards = held(self._channels, [context.rank], context.world_size, self._room)
         loaded = time.perf_counter()
         if not context.in_hand:
             torch.set_num_threads(context.cpus)
@@ -175,10 +177,11 @@ class FunctionProgram:
             return worker
         if self._dealt is None or self._dealt[0] != data.world_size:
             self._dealt = None  # Before others are loaded: they take as much memory.
+            assert self._room is not None, "a gang opens its program before it serves"
             # The rows of as many workers as share a model: channels are placed for the gang.
             size = parts.gang.world_size
             ranks = range(data.rank * size // data.world_size, (data.rank + 1) * size // data.world_size)
-            shards = held(self._channels, ranks, size, worker.device)
+            shards = held(self._channels, ranks, size, self._room.rest())
             rows = data.gather({name: len(shard) for name, shard in shards.items()})
             self._dealt = data.world_size, worker_of(self._settings, worker.device, shards, rows)
         return self._dealt[1]

@@ -24,10 +24,9 @@ def channel(name: str, rows: int) -> PlacedChannel:
     return Channel.of(table, name=name).place(0)
 
 
-def resident(channels: dict[str, int], nbytes: int, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
+def resident(channels: dict[str, int], nbytes: int) -> dict[str, bool]:
     """Of channels with so many rows: which lie on the device, in the order of what was returned."""
-    monkeypatch.setattr(Room, "of", lambda device: Room(device, nbytes))
-    shards = held({name: channel(name, rows) for name, rows in channels.items()}, [0], 1, META)
+    shards = held({name: channel(name, rows) for name, rows in channels.items()}, [0], 1, Room(META, nbytes))
     found = {}
     for name, shard in shards.items():
         assert isinstance(shard, Shard)
@@ -37,19 +36,19 @@ def resident(channels: dict[str, int], nbytes: int, monkeypatch: pytest.MonkeyPa
     return found
 
 
-def test_all_channels_share_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_channels_share_one_budget() -> None:
     """Each would have fit alone; together they would have taken more than what is theirs."""
     channels = {"train": 50, "validation": 30, "test": 30}
-    assert resident(channels, 110 * ROW, monkeypatch) == {"train": True, "validation": True, "test": True}
-    assert resident(channels, 109 * ROW, monkeypatch) == {"train": True, "validation": True, "test": False}
-    assert resident(channels, 50 * ROW, monkeypatch) == {"train": True, "validation": False, "test": False}
-    assert resident(channels, 0, monkeypatch) == {"train": False, "validation": False, "test": False}
+    assert resident(channels, 110 * ROW) == {"train": True, "validation": True, "test": True}
+    assert resident(channels, 109 * ROW) == {"train": True, "validation": True, "test": False}
+    assert resident(channels, 50 * ROW) == {"train": True, "validation": False, "test": False}
+    assert resident(channels, 0) == {"train": False, "validation": False, "test": False}
 
 
-def test_what_is_trained_on_comes_first_and_what_still_fits_is_not_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_trained_on_comes_first_and_what_still_fits_is_not_left_out() -> None:
     channels = {"validation": 30, "train": 50, "test": 20}
-    assert resident(channels, 70 * ROW, monkeypatch) == {"validation": False, "train": True, "test": True}
-    assert list(resident(channels, 70 * ROW, monkeypatch)) == ["validation", "train", "test"]
+    assert resident(channels, 70 * ROW) == {"validation": False, "train": True, "test": True}
+    assert list(resident(channels, 70 * ROW)) == ["validation", "train", "test"]
 
 
 def test_the_budget_is_half_of_what_is_free_when_the_gang_opens(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,4 +77,14 @@ def test_rows_of_no_numbers_are_refused_by_name() -> None:
     table = np.zeros((3, 5), dtype="float32")
     table[1, 2] = np.nan
     with pytest.raises(DataError, match="channel 'validation' lacks 1 values"):
-        held({"validation": Channel.of(table, name="validation").place(0)}, [0], 1, torch.device("cpu"))
+        held({"validation": Channel.of(table, name="validation").place(0)}, [0], 1, Room.of(torch.device("cpu")))
+
+
+def test_rows_for_another_layout_get_what_the_first_have_left_and_give_it_back() -> None:
+    room = Room(META, 80 * ROW)
+    train = {"train": channel("train", 50)}
+    assert held(train, [0], 1, room)["train"].features.device == META
+    for rows, device in ((30, META), (31, torch.device("cpu")), (30, META)):
+        dealt = held({"train": channel("train", rows)}, [0], 1, room.rest())["train"]
+        assert isinstance(dealt, Shard)
+        assert dealt.features.device == device

@@ -18,7 +18,7 @@ RESIDENT = 0.5
 
 
 def held(
-    channels: Mapping[str, PlacedChannel], ranks: Sequence[int], world_size: int, device: torch.device
+    channels: Mapping[str, PlacedChannel], ranks: Sequence[int], world_size: int, room: Room
 ) -> dict[str, Shard | Stream]:
     """The rows of each channel: whole, or in pieces where they come from a Ray Dataset of several blocks.
 
@@ -26,12 +26,11 @@ def held(
         channels: placed for the gang.
         ranks: whose rows: this worker's, and of those who share a model with it.
         world_size: workers of the gang.
-        device: of this worker.
+        room: where they go, as long as there is any.
 
     Raises:
         DataError: a column holds categories, or values are missing.
     """
-    room = Room.of(device)
     # What is trained on is read most often; then as the channels were given.
     order = sorted(channels, key=lambda name: name != "train")
     placed = {name: _held(channels[name], ranks, world_size, room) for name in order}
@@ -57,6 +56,10 @@ class Room:
             return cls(device, None)
         free, _ = torch.cuda.mem_get_info(device)
         return cls(device, int(RESIDENT * free))
+
+    def rest(self) -> Room:
+        """What is left, for rows that are let go of again."""
+        return Room(self.device, self._left)
 
     def put(self, shard: Shard) -> Shard:
         """Rows on the device if they fit into what is left, else as they are."""
