@@ -14,8 +14,9 @@ from torch.utils.data import DataLoader
 
 from trainers.errors import TrialError
 from trainers.pytorch.data.batches import updates_of
-from trainers.pytorch.data.loaders import check_iteration, moved
+from trainers.pytorch.data.loaders import check_iteration
 from trainers.pytorch.data.loading import Batches, Passes
+from trainers.pytorch.data.transfer import moved
 from trainers.pytorch.distribution import MicroBatch, Peers
 from trainers.pytorch.state import derive, random_state
 
