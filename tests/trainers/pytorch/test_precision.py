@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import gc
+import weakref
 
 import pytest
 import torch
@@ -305,6 +307,28 @@ def test_losses_that_are_finite_at_no_scale_end_the_trial(tmp_path):
     [error] = serve_alone(program(broken)(), assignment(tmp_path, 0, 9, per_worker_batch_size=8, precision="fp16"))
     assert isinstance(error, DivergedError)
     assert "gradients are not finite at a loss scale of" in str(error)
+
+
+def test_low_copies_go_with_their_trial(tmp_path):
+    kept, left = [], []
+
+    def looks_back(context) -> None:
+        gc.collect()
+        left.append(sum(ref() is not None for ref in kept))
+        model = context.prepare_model(nn.Linear(6, 2))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in context.epochs():
+            for features, labels in context.prepare_data("train", labels=torch.int64):
+                context.step(functional.cross_entropy(model(features), labels), optimizer)
+            parts = [*model.parameters(), *context._mixed.leaves([*model.parameters()])]
+            kept.extend(map(weakref.ref, parts))
+            context.report({}, checkpoint={})
+
+    words = {"per_worker_batch_size": 8, "precision": "fp16-master"}
+    trials = [assignment(tmp_path, stop=1, name=str(at), **words) for at in range(3)]
+    serve_alone(program(looks_back)(), *trials)
+    assert len(kept) == 12
+    assert left == [0, 0, 0]
 
 
 # ---- what is refused

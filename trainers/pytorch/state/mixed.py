@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -70,6 +71,7 @@ class Mixed:
         self._copies: dict[nn.Parameter, nn.Parameter] = {}
         self._places: dict[tuple[nn.Module, str], _Place] = {}
         self._places_of: dict[nn.Module, list[_Place]] = {}
+        self._hooks: list[Any] = []
         self._stepping = False
         self.gathers = False
         """Whether low copies are made as a model's shards are gathered (FSDP2), and not here."""
@@ -174,6 +176,12 @@ class Mixed:
         self._scale.update(counts)
         return counts
 
+    def close(self) -> None:
+        """Lets go of the low copies, whose hooks Python's garbage collector does not see."""
+        for handle in self._hooks:
+            handle.remove()
+        self._hooks.clear()
+
     def _copied(self, model: nn.Module) -> list[_Place]:
         places = []
         for module in model.modules():
@@ -194,7 +202,8 @@ class Mixed:
                 if not self._stepping:
                     _add(parameter, low)
 
-            low.register_post_accumulate_grad_hook(arrived)  # type: ignore[no-untyped-call]
+            hook: Any = low.register_post_accumulate_grad_hook
+            self._hooks.append(hook(arrived))
             self._copies[parameter] = low
         return self._copies[parameter]
 
