@@ -26,6 +26,7 @@ from trainers.gangs import (
     GangUp,
     Segment,
     Served,
+    StorageAway,
     cores,
     largest_gang,
     resources_per_worker,
@@ -205,8 +206,7 @@ def _on_gang(estimator: Trainer, channels: Mapping[str, Channel], workers: int) 
         tempfile.TemporaryDirectory(prefix="warmband-probe-") as folder,
         estimator.gangs("probe", channels, workers=workers, storage_path=folder) as gangs,
     ):
-        words = estimator.hyperparameters
-        due = [probe_assignment(words, 0, f"{folder}/{number}", units=1) for number in range(2)]
+        due = [probe_assignment(estimator.hyperparameters, 0, folder, units=1)] * 2
         segment = served(gangs, due, workers, estimator.patience)
     return segment.training_seconds / max(1, len(segment.reports))
 
@@ -233,4 +233,6 @@ def served(gangs: Gangs, due: Sequence[Assignment], workers: int, patience: floa
                     gangs.assign(event.gang, waiting[0])
                 case Served() | GangEnded():
                     raise TrialError(event.error, event.traceback, event.logs)
+                case StorageAway(reason=reason) if reason:
+                    raise TrialError(reason)
     raise TrialError(f"waited {patience:g} s for a gang of {count(workers, 'worker')}")

@@ -9,12 +9,13 @@ import pytest
 
 from hpo import CategoricalParameter, ContinuousParameter, HyperparameterTuner
 from hpo.forecasts import gang_size
-from hpo.forecasts.gang_size import HERE, Way, chosen_workers, fastest, left_to_probe, sizes
+from hpo.forecasts.gang_size import HERE, Way, chosen_workers, fastest, left_to_probe, served, sizes
 from hpo.forecasts.one_worker import NotMeasured, OneWorker
 from hpo.jobs import sized
-from tests.support.networks import data, train_exactly
+from tests.support.networks import assignment, data, train_exactly
 from trainers import ParameterServerTrainer, ScalingConfig, TorchTrainer, XGBoostTrainer
 from trainers.errors import ConfigurationError, TrialError
+from trainers.gangs import GangEnded, GangUp, Report, Segment, Served, StorageAway
 
 GANG = ScalingConfig(num_workers=3)
 
@@ -125,6 +126,55 @@ def test_what_cannot_be_measured_is_said_and_left_out(monkeypatch):
     Measured(monkeypatch, 1, {1: "out of memory"}, here="it is too large")
     with pytest.raises(TrialError, match="nothing could be measured: it is too large"):
         chosen(trainer())
+
+
+class Events:
+    """A gang that says what it is told to, one thing after another."""
+
+    def __init__(self, *said):
+        self.said, self.assigned = list(said), []
+
+    def want(self, sizes, seconds_left):
+        assert sizes == {2: 1}
+
+    def events(self, timeout):
+        return [self.said.pop(0)] if self.said else []
+
+    def assign(self, gang, assignment):
+        self.assigned.append(assignment)
+
+
+UP = GangUp(gang="probe", workers=2, incarnation="1", pids=(1,), nodes=("n",))
+
+
+def test_a_gang_serves_one_assignment_after_the_other(tmp_path):
+    first, second = (assignment(tmp_path, stop=stop) for stop in (1, 2))
+    done = [Served(gang="probe", trial_id="trial", segment=segment(seconds)) for seconds in (9.0, 3.0)]
+    gangs = Events(UP, done[0], StorageAway(gang="probe", reason=""), done[1])
+    assert served(gangs, [first, second], 2, 60.0).training_seconds == 3.0
+    assert gangs.assigned == [first, second]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        Served(gang="probe", trial_id="trial", error="no such thing"),
+        GangEnded(gang="probe", error="no such thing"),
+        StorageAway(gang="probe", reason="no such thing"),
+    ],
+)
+def test_what_goes_wrong_on_a_gang_is_said(tmp_path, said):
+    with pytest.raises(TrialError, match="no such thing"):
+        served(Events(UP, said), [assignment(tmp_path)], 2, 60.0)
+    with pytest.raises(TrialError, match=r"waited 0.05 s for a gang of 2 workers"):
+        served(Events(), [assignment(tmp_path)], 2, 0.05)
+
+
+def segment(seconds):
+    return Segment(
+        reports=(Report(step=1, metrics={}),), checkpoint="c", training_seconds=seconds, checkpointing_seconds=0.0,
+        first_step_at=0.0,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("workers", [None, 1, 2])
