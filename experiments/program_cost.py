@@ -41,7 +41,7 @@ from experiments.programs.kept.talking import work
 from experiments.shared.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
 from experiments.workloads.repeated_trial import RepeatedTrial
 from hpo.cli import errors_in_words
-from trainers import ScalingConfig, ScriptTrainer
+from trainers import ScalingConfig, ScriptTrainer, WarmbandError
 
 FOLDER = Path(experiments.programs.__file__).parent
 KEPT = FOLDER / "kept"
@@ -138,7 +138,10 @@ def bare(words: Sequence[str], output: Path, niceness: int) -> float:
     began = time.perf_counter()
     with output.open("w") as file:
         command = ["nice", "-n", str(niceness), *words]
-        subprocess.run(command, check=True, cwd=folder, env=environment, stdout=file, stderr=subprocess.STDOUT)
+        ended = subprocess.run(command, check=False, cwd=folder, env=environment, stdout=file, stderr=subprocess.STDOUT)
+    if ended.returncode:
+        last = output.read_text(errors="replace")[-2000:]
+        raise WarmbandError(f"{' '.join(command)} ended with exit status {ended.returncode}; its last output:\n{last}")
     return time.perf_counter() - began
 
 
