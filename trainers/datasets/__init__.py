@@ -24,8 +24,8 @@ def load(name: str, *, data_dir: str | Path | None = None, seed: int = _SEED, re
     """Prepares a dataset, in parts to train on, to validate and to test.
 
     Bank marketing as published: 85% train, 5% validation, 10% test of its shuffled rows. MNIST: its 10,000 test images,
-    10,000 of the others drawn for validation, 50,000 to train on. Python's standard library: whole files, nine tenths to
-    train on.
+    10,000 of the others drawn for validation, 50,000 to train on. Python's standard library: whole files, nine tenths
+    to train on.
 
     Args:
         name: one of `DATASETS`.

@@ -56,8 +56,8 @@ def load(info: DatasetInfo, folder: Path | None, seed: int, repeat: int) -> Data
     for name, (features, _) in parts.items():
         if not len(features):
             raise DataError(
-                f"dataset {info.name!r} has no rows for the part {name!r}: {folder} holds {len(texts[name]):,} bytes of "
-                "source for it; use a Python that was installed with the source of its standard library"
+                f"dataset {info.name!r} has no rows for the part {name!r}: {folder} holds {len(texts[name]):,} bytes "
+                "of source for it; use a Python that was installed with the source of its standard library"
             )
     return Dataset(
         name=info.name,

@@ -7,7 +7,12 @@ from trainers.lazy import load_when_used
 if TYPE_CHECKING:
     from trainers.pytorch.allreduce_trainer import TorchTrainer as TorchTrainer
     from trainers.pytorch.context import TrainContext as TrainContext, Worker as Worker
-    from trainers.pytorch.data import GLOBAL as GLOBAL, PER_WORKER as PER_WORKER, BatchSize as BatchSize
+    from trainers.pytorch.data import (
+        GLOBAL as GLOBAL,
+        PER_WORKER as PER_WORKER,
+        BatchSize as BatchSize,
+        Shard as Shard,
+    )
     from trainers.pytorch.deadline import Deadline as Deadline
     from trainers.pytorch.distribution import (
         Distribution as Distribution,
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
     )
     from trainers.pytorch.function_trainer import FunctionTrainer as FunctionTrainer
     from trainers.pytorch.gradients import AllReducing as AllReducing, ProcessGroup as ProcessGroup, share as share
+    from trainers.pytorch.layouts import Layout as Layout, ModelPlan as ModelPlan
     from trainers.pytorch.program import (
         FunctionProgram as FunctionProgram,
         FunctionSettings as FunctionSettings,
