@@ -24,7 +24,12 @@ if TYPE_CHECKING:
         WarmbandError as WarmbandError,
     )
     from trainers.parameter_server import ParameterServerTrainer as ParameterServerTrainer
-    from trainers.pytorch import TorchTrainer as TorchTrainer, TrainContext as TrainContext
+    from trainers.pytorch import (
+        Layout as Layout,
+        ModelPlan as ModelPlan,
+        TorchTrainer as TorchTrainer,
+        TrainContext as TrainContext,
+    )
     from trainers.ray_train import RayTrainTrainer as RayTrainTrainer
     from trainers.result import TrainingResult as TrainingResult
     from trainers.script import ScriptTrainer as ScriptTrainer

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from ray.train import ScalingConfig
 
-from experiments.baselines.torchrun import REPLICAS, Torchrun
+from experiments.baselines.torchrun import REPLICAS, SHARDED, Torchrun
 from experiments.baselines.training_loops import HIDDEN, LEARNING, TRAIN, layers, plain
 from experiments.workloads.repeated_trial import RepeatedTrial
-from trainers import TorchTrainer
+from trainers import Layout, TorchTrainer
 from trainers.channels import open_channels
 
 SEED = 1729
@@ -80,7 +80,8 @@ def by_turns(case: Case, workers: int, scratch: str) -> Turns:
     """
     features, labels = case.rows
     folder, trial = f"{scratch}/{case.name.replace(' ', '-')}", dict(case.hyperparameters)
-    trainer = TorchTrainer(TRAIN, scaling=ScalingConfig(num_workers=workers), hyperparameters=trial)
+    layout = Layout(shard=workers) if case.wrapper == SHARDED else None
+    trainer = TorchTrainer(TRAIN, scaling=ScalingConfig(num_workers=workers), hyperparameters=trial, layout=layout)
     here, there = list[float](), list[float]()
     with trainer.gangs("throughput", open_channels({"train": case.rows})) as gangs:
         gang = RepeatedTrial(gangs, trial, case.epochs, f"{folder}/here", SEED)

@@ -84,7 +84,7 @@ def train(context: TrainContext) -> None:
     given = context.hyperparameters
     network = network_of(given)
     batches = context.prepare_data("train", shuffle=given["shuffle"], labels=torch.int64)
-    model = context.prepare_model(network.model(given))
+    model = context.prepare_model(network.model(given), network.plan)
     optimizer = network.optimizer(model, given)
     for _ in context.epochs():
         for features, labels in batches:

@@ -43,7 +43,7 @@ def train_images(context: TrainContext) -> None:
 def _train(context: TrainContext, model: nn.Module, plan: ModelPlan, validation: Shard, *, text: bool) -> None:
     given = USUAL | context.hyperparameters
     batches = endless(context.prepare_data("train", labels=torch.int64))
-    model = context.prepare_model(model)
+    model = context.prepare_model(model, plan)
     optimizer = adamw(model, given["lr"], given["weight_decay"])
     assert context.batch is not None, "prepare_data asks for a batch size"
     updates = max(1, given["rows_per_unit"] // context.batch.global_batch_size)

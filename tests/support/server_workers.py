@@ -18,6 +18,7 @@ from trainers.parameter_server.server.listener import Listener
 from trainers.parameter_server.server.server import Server
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.wire import SocketLink
+from trainers.pytorch import ModelPlan
 from trainers.pytorch.distribution import Distribution, MicroBatch, Peers
 
 DEADLINE = 120.0
@@ -114,7 +115,7 @@ def momentum(model: nn.Module) -> Optimizer:
 
 
 def wrapped(distribution: Distribution, model: nn.Module) -> nn.Module:
-    distribution.wrap(model)
+    distribution.wrap(model, ModelPlan())
     return model
 
 
@@ -149,7 +150,7 @@ class Training:
         with _SEEDING, torch.random.fork_rng():
             torch.manual_seed(peers.rank)
             model = self.model()
-        distribution.wrap(model)
+        distribution.wrap(model, ModelPlan())
         optimizer = self.optimizer(model)
         passes = []
         for _ in range(self.passes):
@@ -197,7 +198,7 @@ class Alone:
     workers_an_update = 1
     rank, world_size = 0, 1
 
-    def wrap(self, model: nn.Module) -> None:
+    def wrap(self, model: nn.Module, plan: ModelPlan) -> None:
         pass
 
     takes_own_steps = True

@@ -20,7 +20,7 @@ from trainers.parameter_server.flat import Block
 from trainers.parameter_server.opening import Opening, Options, check, groups_of, restricted, take_state
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.sharding import spread
-from trainers.pytorch import MicroBatch, Peers, share, trained, weighed
+from trainers.pytorch import MicroBatch, ModelPlan, Peers, share, trained, weighed
 
 PATIENCE_SECONDS = 600.0
 
@@ -151,7 +151,7 @@ class ServerDistribution:
         """Pushes that this worker made over the trial's life, ticks among them: `start` of the next segment."""
         return self._pushes
 
-    def wrap(self, model: nn.Module) -> None:
+    def wrap(self, model: nn.Module, plan: ModelPlan) -> None:
         """See `Distribution.wrap`."""
         self._models.append(model)
         share(self._peers, [*model.parameters(), *model.buffers()])
@@ -198,6 +198,12 @@ class ServerDistribution:
                     take_state(optimizer, shard.parameters, state)
         with torch.no_grad():
             share(self._peers, [buffer for model in self._models for buffer in model.buffers()])
+
+    def batch(self) -> None:
+        """See `Distribution.batch`."""
+
+    def absent(self, batches: int) -> None:
+        """See `Distribution.absent`: every worker has the whole model."""
 
     def close(self) -> dict[str, Any]:
         """See `Distribution.close`; a second call does nothing. Others who wait hear of an error that is raised."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainers.channels import PlacedChannel
 from trainers.gangs import WORKERS, Assignment, Report, Segment, WorkerContext, never
@@ -16,6 +16,7 @@ from trainers.parameter_server.simulation import simulate
 from trainers.pytorch import (
     Distribution,
     FunctionSettings,
+    Parts,
     Peers,
     TorchCheckpoint,
     Worker,
@@ -26,6 +27,9 @@ from trainers.pytorch import (
     train_segment,
     worker_of,
 )
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Serving:
@@ -44,13 +48,18 @@ class Serving:
         self._servers = Servers(context.rank)
         self._servers.start(1)
 
-    def join(self, peers: Peers) -> None:
+    def join(self, peers: Peers, device: torch.device) -> None:
         """See `Distributing.join`."""
         assert self._servers is not None, "a gang opens before it joins"
         self._servers.links(1, _first(peers))
 
-    def distribution(self, assignment: Assignment, peers: Peers, updates: int) -> Distribution:
+    def parts(self, assignment: Assignment, peers: Peers) -> Parts:
+        """See `Distributing.parts`."""
+        return Parts.replicas(peers)
+
+    def distribution(self, assignment: Assignment, parts: Parts, updates: int) -> Distribution:
         """See `Distributing.distribution`."""
+        peers = parts.gang
         assert self._servers is not None, "a gang opens its program before it serves"
         settings = Settings.of(assignment.hyperparameters, peers.world_size)
         return ServerDistribution(
@@ -110,7 +119,7 @@ class SimulatedProgram:
                 self._settings.function,
                 assignment,
                 workers[peers.rank],
-                peers,
+                Parts.replicas(peers),
                 lambda updates: distribution,
                 on_report if peers.rank == 0 else lambda report: None,
                 halted if peers.rank == 0 else never,

@@ -28,8 +28,13 @@ if TYPE_CHECKING:
         unloaded as unloaded,
     )
     from trainers.pytorch.function_trainer import FunctionTrainer as FunctionTrainer
-    from trainers.pytorch.gradients import AllReducing as AllReducing, ProcessGroup as ProcessGroup, share as share
-    from trainers.pytorch.layouts import Layout as Layout, ModelPlan as ModelPlan
+    from trainers.pytorch.gradients import ProcessGroup as ProcessGroup, share as share
+    from trainers.pytorch.layouts import (
+        LaidOut as LaidOut,
+        Layout as Layout,
+        Parts as Parts,
+    )
+    from trainers.pytorch.plan import ModelPlan as ModelPlan
     from trainers.pytorch.program import (
         FunctionProgram as FunctionProgram,
         FunctionSettings as FunctionSettings,

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh
 from torch.optim import Optimizer
 from torch.utils.data import DataLoader
 
@@ -17,8 +18,10 @@ from trainers import steady
 from trainers.errors import DivergedError, TrialError
 from trainers.gangs import Assignment, Report
 from trainers.pytorch.data import Batches, BatchSize, PreparedData, Shard, Stream, unplanned
-from trainers.pytorch.distribution import Distribution, MicroBatch, Peers, trained
+from trainers.pytorch.distribution import Distribution, MicroBatch, trained
+from trainers.pytorch.layouts import Layout, Parts
 from trainers.pytorch.plain import norm, number, plain
+from trainers.pytorch.plan import ModelPlan
 from trainers.pytorch.rates import LearningRateRule, scaled
 from trainers.pytorch.state import Models, TorchCheckpoint, random_state
 
@@ -50,7 +53,7 @@ class TrainContext:
     Args:
         assignment: what is to be trained, until where.
         worker: what this worker brings.
-        peers: the gang's workers.
+        parts: the gang's workers, as the trial's layout groups them.
         distribution: how their gradients become updates.
         resumed: the checkpoint to go on from.
         on_report: is told of each report, on rank 0 the gang's.
@@ -63,7 +66,7 @@ class TrainContext:
         self,
         assignment: Assignment,
         worker: Worker,
-        peers: Peers,
+        parts: Parts,
         distribution: Distribution,
         *,
         resumed: TorchCheckpoint | None,
@@ -74,9 +77,13 @@ class TrainContext:
     ) -> None:
         self.hyperparameters: dict[str, Any] = dict(assignment.hyperparameters)
         self.seed = assignment.seed
-        self.rank, self.world_size = peers.rank, peers.world_size
+        self.rank, self.world_size = parts.data.rank, parts.data.world_size
+        """Of the workers, as data are dealt out to them: those that a layout has share a model count as one."""
         self.device = worker.device
-        self.batch = BatchSize.of(assignment.hyperparameters, peers.world_size)
+        self.layout: Layout = parts.layout
+        self.mesh: DeviceMesh | None = parts.mesh
+        """Of all workers; None where each holds the whole model."""
+        self.batch = BatchSize.of(assignment.hyperparameters, self.world_size)
         self.checkpoint: dict[str, Any] | None = resumed.state if resumed else None
         """What was handed to `report` when this trial was last trained; None at its beginning."""
         self.first_step_at: float | None = None
@@ -85,7 +92,8 @@ class TrainContext:
         """Whether what is going on now is an update for all workers."""
         self._assignment = assignment
         self._worker = worker
-        self._peers = peers
+        self._peers = parts.data
+        self._gang = parts.gang
         self._distribution = distribution
         self._resumed = resumed
         self._on_report = on_report
@@ -97,7 +105,7 @@ class TrainContext:
         self._data = PreparedData(
             worker.shards,
             worker.shard_rows,
-            peers,
+            parts.data,
             self.batch,
             seed=self.seed,
             device=self.device,
@@ -152,14 +160,22 @@ class TrainContext:
 
     # ---- training
 
-    def prepare_model(self, model: Model) -> Model:
+    def prepare_model(self, model: Model, plan: ModelPlan | None = None) -> Model:
         """The model on `device`, with rank 0's parameters, ready for `step`; it is the same object.
 
-        Mixed precision and compilation, where the trainer was asked for them, are set up in it.
+        Mixed precision and compilation, where the trainer was asked for them, are set up in it. Where the layout has
+        workers share it, its parameters become pieces: the optimizer has to be made of them, afterwards.
+
+        Args:
+            model: whole, and made alike on every worker.
+            plan: what layouts have to know of it; most need none.
+
+        Raises:
+            TrialError: the plan does not match the model, or the layout.
         """
         model.to(self.device)
         self._worker.models.set_up(model, self.device, self.hyperparameters)
-        self._distribution.wrap(model)
+        self._distribution.wrap(model, plan or ModelPlan())
         return model
 
     def step(self, loss: Tensor, optimizer: Optimizer, *, max_norm: float | None = None) -> bool:
@@ -257,11 +273,11 @@ class TrainContext:
         asked = bool(diverged) or (state is not None and (final or self._halted()))
         ends = self._peers.meet(f"the report of epoch {self._epoch}", asked)
         self._reported = step
-        if diverged and self.rank == 0:
+        if diverged and self._gang.rank == 0:
             self._on_report(report)  # Before any worker ends.
         if ends and self._peers.meet(f"the end with the report of epoch {self._epoch}", bool(diverged)):
             raise DivergedError(diverged or f"{self._assignment.objective} is not finite on rank 0 at unit {step}")
-        over = ends and self._peers.gather(final)[0]
+        over = ends and self._gang.gather(final)[0]
         if ends:
             self._stop = step
         if step == self._stop:
@@ -284,15 +300,16 @@ class TrainContext:
         """Data and random states as when the trial was last trained; at its beginning each rank gets its own states."""
         self._data.rewind()
         states = self._resumed.random if self._resumed else ()
-        if self._resumed is None or (self._worker.elastic and self.rank >= len(states)):
+        gang = self._gang
+        if self._resumed is None or (self._worker.elastic and gang.rank >= len(states)):
             random_state.seed_all(random_state.derive(self.seed, "rank", self.rank))
-        elif len(states) != self.world_size and not self._worker.elastic:
+        elif len(states) != gang.world_size and not self._worker.elastic:
             raise TrialError(
                 f"the checkpoint was trained by {len(states)} workers, and this gang has "
-                f"{self.world_size}; go on with as many, or train from the beginning"
+                f"{gang.world_size}; go on with as many, or train from the beginning"
             )
         else:
-            random_state.put(states[self.rank], self.device)
+            random_state.put(states[gang.rank], self.device)
 
     def _steps_with(self, optimizer: Optimizer) -> Iterator[MicroBatch]:
         """The micro-batches that an optimizer is stepped with where nobody counts rows."""
@@ -337,8 +354,8 @@ class TrainContext:
     def _save(self, state: dict[str, Any] | None, ended: dict[str, float] | None) -> None:
         if state is None:
             raise self._no_state(None)
-        states = self._peers.gather(random_state.take(self.device))
-        if self.rank == 0:
+        states = self._gang.gather(random_state.take(self.device))
+        if self._gang.rank == 0:
             self._on_end(
                 TorchCheckpoint(
                     step=self._reported if ended is None else self._assignment.stop,
@@ -360,6 +377,12 @@ class _Passes:
     def begin(self, micro: MicroBatch, done: float) -> None:
         """See `trainers.pytorch.data.loading.Passes`."""
         self._context._micro, self._context._done = micro, done
+        self._context._distribution.batch()
+
+    def absent(self, batches: int) -> None:
+        """See `trainers.pytorch.data.loading.Passes`."""
+        if batches:
+            self._context._distribution.absent(batches)
 
     def end(self) -> None:
         """See `trainers.pytorch.data.loading.Passes`; a pass that was not trained on needs no synchronizing."""

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from torch.optim import Optimizer
 
+    from trainers.pytorch.plan import ModelPlan
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroBatch:
@@ -67,7 +69,7 @@ class Distribution(Protocol):
     def takes_own_steps(self) -> bool:
         """Whether a step that the function takes with an optimizer itself is one that all workers take."""
 
-    def wrap(self, model: nn.Module) -> None:
+    def wrap(self, model: nn.Module, plan: ModelPlan) -> None:
         """Makes a model ready to be trained, in place: its parameters are those of rank 0 on every worker."""
 
     def backward(self, loss: Tensor, optimizer: Optimizer, micro: MicroBatch, inputs: Sequence[Tensor] | None) -> None:
@@ -93,6 +95,12 @@ class Distribution(Protocol):
 
     def synchronize(self, optimizer: Optimizer | None) -> None:
         """Waits for all workers; then all hold the same parameters, and rank 0's optimizer the whole state."""
+
+    def batch(self) -> None:
+        """Another batch of prepared data is handed out."""
+
+    def absent(self, batches: int) -> None:
+        """Other workers have so many batches more in a pass without gradients, which a model may need them all for."""
 
     def close(self) -> dict[str, Any]:
         """Ends it with the assignment; returns what happened, for `Segment.details`, on rank 0."""

@@ -21,6 +21,7 @@ from trainers.pytorch.data import Shard, Stream
 from trainers.pytorch.distribution import Distribution, Peers
 from trainers.pytorch.function import TrainFunction
 from trainers.pytorch.gradients import Alone, ProcessGroup
+from trainers.pytorch.layouts import Parts
 from trainers.pytorch.segment import train_segment
 from trainers.pytorch.state import Models, switches
 
@@ -55,10 +56,13 @@ class Distributing(Protocol):
     def open(self, context: WorkerContext) -> None:
         """Begins to start what lasts as long as the gang, and is not waited for."""
 
-    def join(self, peers: Peers) -> None:
-        """Waits for it, with all workers."""
+    def join(self, peers: Peers, device: torch.device) -> None:
+        """Waits for it, with all workers, each of which trains on a device."""
 
-    def distribution(self, assignment: Assignment, peers: Peers, updates: int) -> Distribution:
+    def parts(self, assignment: Assignment, peers: Peers) -> Parts:
+        """The workers as the layout of an assignment groups them."""
+
+    def distribution(self, assignment: Assignment, parts: Parts, updates: int) -> Distribution:
         """The distribution of one assignment; each worker took part in so many updates of the trial before it."""
 
     def close(self) -> None:
@@ -83,6 +87,8 @@ class FunctionProgram:
         self._context: WorkerContext | None = None
         self._worker: Worker | None = None
         self._peers: Alone | ProcessGroup | None = None
+        self._dealt: tuple[int, Worker] | None = None
+        """With the rows of one of so many parts, the last that was not one worker each."""
 
     def open(self, context: WorkerContext) -> dict[str, float]:
         """Loads this worker's rows onto its device and joins the process group."""
@@ -104,7 +110,7 @@ class FunctionProgram:
         self._peers = peers
         rows = peers.gather({name: len(shard) for name, shard in shards.items()})
         self._worker = worker_of(self._settings, device, shards, rows)
-        self._distributing.join(peers)
+        self._distributing.join(peers, device)
         return {"import": started - began, "load": loaded - started, "join": time.perf_counter() - loaded}
 
     def train(
@@ -140,24 +146,40 @@ class FunctionProgram:
         halted: Callable[[], bool],
     ) -> Segment:
         """Runs the function for one assignment."""
+        parts = self._distributing.parts(assignment, peers)
         return train_segment(
             self._settings.function,
             assignment,
-            worker,
-            peers,
-            partial(self._distributing.distribution, assignment, peers),
+            self._with_rows(worker, parts),
+            parts,
+            partial(self._distributing.distribution, assignment, parts),
             on_report,
             halted,
             report_timeout_s=self._settings.report_timeout_s,
             place=context.storage,
         )
 
+    def _with_rows(self, worker: Worker, parts: Parts) -> Worker:
+        """The worker with the rows of its data-parallel part, which the next trial of such a layout finds again."""
+        data = parts.data
+        if data.world_size == parts.gang.world_size:
+            return worker
+        if self._dealt is None or self._dealt[0] != data.world_size:
+            self._dealt = None  # Before others are loaded: they take as much memory.
+            shards = {
+                name: held(channel, data.rank, data.world_size, worker.device)
+                for name, channel in self._channels.items()
+            }
+            rows = data.gather({name: len(shard) for name, shard in shards.items()})
+            self._dealt = data.world_size, worker_of(self._settings, worker.device, shards, rows)
+        return self._dealt[1]
+
     def close(self) -> None:
         """Leaves the process group."""
         self._distributing.close()
         if isinstance(self._peers, ProcessGroup):
             self._peers.close()
-        self._worker = self._peers = None
+        self._worker = self._peers = self._dealt = None
 
 
 def device_of(settings: FunctionSettings, context: WorkerContext) -> torch.device:

@@ -17,9 +17,10 @@ from trainers.gangs import Assignment, Report, Segment
 from trainers.patient_storage import PatientStorage
 from trainers.pytorch.context import TrainContext, Worker
 from trainers.pytorch.deadline import Deadline
-from trainers.pytorch.distribution import Distribution, Peers
+from trainers.pytorch.distribution import Distribution
 from trainers.pytorch.function import TrainFunction
 from trainers.pytorch.gradients import own_steps
+from trainers.pytorch.layouts import Parts
 from trainers.pytorch.state import TorchCheckpoint, random_state
 
 _LONGER = 1.25
@@ -30,7 +31,7 @@ def train_segment(
     function: TrainFunction,
     assignment: Assignment,
     worker: Worker,
-    peers: Peers,
+    parts: Parts,
     distribute: Callable[[int], Distribution],
     on_report: Callable[[Report], None],
     halted: Callable[[], bool],
@@ -44,7 +45,7 @@ def train_segment(
         function: the user's.
         assignment: what to train.
         worker: what this worker brings.
-        peers: the gang's workers.
+        parts: the gang's workers, as the trial's layout groups them.
         distribute: makes what turns their gradients into updates, given how many there were before this assignment.
         on_report: is told of each report.
         halted: see `trainers.gangs.Program.train`.
@@ -62,14 +63,14 @@ def train_segment(
     if resumed is not None and resumed.ended is not None:
         for step in range(assignment.start + 1, assignment.stop + 1):
             book.note(Report(step=step, metrics=resumed.ended))
-        if peers.rank == 0:
+        if parts.gang.rank == 0:
             book.take(replace(resumed, step=assignment.stop))
         return book.segment(steady.now(), {})
     distribution = distribute(resumed.updates if resumed else 0)
     context = TrainContext(
         assignment,
         worker,
-        peers,
+        parts,
         distribution,
         resumed=resumed,
         on_report=book.note,
@@ -82,7 +83,7 @@ def train_segment(
         with (
             deadline.watched(f"a report of {assignment.trial_id} after {assignment.start} epochs or more"),
             _explained(assignment),
-            own_steps.refused(distribution, peers, lambda: context.updating),
+            own_steps.refused(distribution, parts.gang, lambda: context.updating),
         ):
             try:
                 function(context)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trainers.gangs import Assignment, Report, Segment, WorkerContext
-from trainers.pytorch import AllReducing, FunctionProgram, FunctionSettings, Peers, Worker
+from trainers.pytorch import FunctionProgram, FunctionSettings, LaidOut, Layout, Peers, Worker
 from trainers.ray_train.loop import Loop
 from trainers.ray_train.segment import run_segment
 
@@ -22,7 +22,7 @@ class RayTrainProgram(FunctionProgram):
     """
 
     def __init__(self, loop: Loop, settings: FunctionSettings, shards: Sequence[Mapping[str, Any]]) -> None:
-        super().__init__({}, settings, AllReducing())
+        super().__init__({}, settings, LaidOut(Layout(), settings.report_timeout_s))
         self._loop = loop
         self._shards = shards
 

@@ -17,7 +17,7 @@ from trainers.gangs.program import WorkerContext
 from trainers.parameter_server.distribution import ServerDistribution
 from trainers.parameter_server.server.actor import Servers
 from trainers.parameter_server.settings import Settings
-from trainers.pytorch.gradients.allreduce import AllReducing
+from trainers.pytorch.layouts import LaidOut, Layout
 from trainers.pytorch.program import FunctionProgram, FunctionSettings
 
 
@@ -58,11 +58,11 @@ def test_a_gang_begins_to_start_its_servers_before_it_reads_its_rows_and_joins_t
     """Their processes take seconds to start, in which its own workers are busy anyway."""
     done: list[str] = []
 
-    class Noted(AllReducing):
+    class Noted(LaidOut):
         def open(self, context: WorkerContext) -> None:
             done.append("open")
 
-        def join(self, peers: Any) -> None:
+        def join(self, peers: Any, device: Any) -> None:
             done.append("join")
 
     class Rows:
@@ -74,7 +74,7 @@ def test_a_gang_begins_to_start_its_servers_before_it_reads_its_rows_and_joins_t
 
     rows: Any = Rows()
     settings = FunctionSettings(function=train_adam, use_gpu=False, report_timeout_s=60.0)
-    program = FunctionProgram({"train": rows}, settings, Noted())
+    program = FunctionProgram({"train": rows}, settings, Noted(Layout(), 60.0))
     program.open(
         WorkerContext(rank=0, world_size=1, node_ip="127.0.0.1", cpus=1, broadcast=lambda value: value, in_hand=True)
     )

@@ -11,6 +11,9 @@ class Quiet:
     def begin(self, micro, done):
         pass
 
+    def absent(self, batches):
+        pass
+
     def end(self):
         pass
 

@@ -36,6 +36,9 @@ class Passes(Protocol):
     def begin(self, micro: MicroBatch, done: float) -> None:
         """A batch is handed out; `done` is the part of the pass before it, 0 to 1."""
 
+    def absent(self, batches: int) -> None:
+        """This worker has no rows for so many batches that others have in a pass without gradients."""
+
     def end(self) -> None:
         """A pass is over."""
 
@@ -89,11 +92,13 @@ class Batches:
         number, start = self._next()
         plan = self._plan(number)
         mine = self._latest = object()
+        at = start - 1
         try:
             for at, batch in enumerate(self._load(number, start), start):
                 self.place.position = (number, at + 1)
                 self._passes.begin(plan[at], at / len(plan))
                 yield batch
+            self._passes.absent(len(plan) - at - 1)
         finally:
             # An iterator that somebody kept and lets go of later says nothing of the pass that is on now.
             if self._latest is mine:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import torch
@@ -12,9 +12,11 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from trainers.errors import DivergedError, TrialError
-from trainers.gangs import Assignment, WorkerContext
 from trainers.pytorch.distribution import MicroBatch, Peers, trained, weighed
 from trainers.pytorch.gradients.peers import share
+
+if TYPE_CHECKING:
+    from trainers.pytorch.plan import ModelPlan
 
 BUCKET_BYTES = 25 * 1024 * 1024
 """Gradients go out in parts of this size, as `DistributedDataParallel`'s do, while the rest is still computed."""
@@ -60,7 +62,7 @@ class AllReduce:
         """See `Distribution.takes_own_steps`: of one worker, which has no other's parameters to agree with."""
         return self._peers.world_size == 1
 
-    def wrap(self, model: nn.Module) -> None:
+    def wrap(self, model: nn.Module, plan: ModelPlan) -> None:
         """See `Distribution.wrap`."""
         self._models.append(model)
         if self._peers.world_size > 1:
@@ -100,6 +102,12 @@ class AllReduce:
             for name, parameter in model.named_parameters():
                 if not torch.isfinite(parameter.detach().sum()):
                     raise DivergedError(f"parameter {name!r} is not finite any more")
+
+    def batch(self) -> None:
+        """See `Distribution.batch`."""
+
+    def absent(self, batches: int) -> None:
+        """See `Distribution.absent`: every worker has the whole model."""
 
     def close(self) -> dict[str, Any]:
         """Nothing happened that the metrics do not show."""
@@ -248,20 +256,3 @@ def _bucketed(parameters: Iterable[nn.Parameter]) -> list[_Bucket]:
         groups[-1].append(parameter)
         size += nbytes
     return [_Bucket(group) for group in groups]
-
-
-class AllReducing:
-    """Makes nothing but distributions: the process group is all that AllReduce needs."""
-
-    def open(self, context: WorkerContext) -> None:
-        """See `trainers.pytorch.program.Distributing`."""
-
-    def join(self, peers: Peers) -> None:
-        """See `trainers.pytorch.program.Distributing`."""
-
-    def distribution(self, assignment: Assignment, peers: Peers, updates: int) -> AllReduce:
-        """See `trainers.pytorch.program.Distributing`."""
-        return AllReduce(peers)
-
-    def close(self) -> None:
-        """See `trainers.pytorch.program.Distributing`."""

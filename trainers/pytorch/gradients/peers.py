@@ -92,6 +92,11 @@ class ProcessGroup:
         self._meeting = PrefixStore(f"{name}/meeting", self._store)
         self._meetings = 0
 
+    @property
+    def generation(self) -> int:
+        """How often the group was made anew; groups of its workers are gone with it."""
+        return self._generation
+
     def sum(self, values: Tensor) -> Tensor:
         """See `Peers.sum`."""
         total = values.detach().clone().to(self._device)

@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
-    from trainers.pytorch.layouts.layout import LAYOUT as LAYOUT, Layout as Layout
-    from trainers.pytorch.layouts.plan import ModelPlan as ModelPlan
+    from trainers.pytorch.layouts.dealing import LaidOut as LaidOut
+    from trainers.pytorch.layouts.layout import (
+        LAYOUT as LAYOUT,
+        MICRO_BATCHES as MICRO_BATCHES,
+        SCHEDULE as SCHEDULE,
+        Layout as Layout,
+    )
+    from trainers.pytorch.layouts.parts import Parts as Parts
 
 load_when_used(__name__)
