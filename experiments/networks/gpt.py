@@ -71,7 +71,9 @@ class Attention(nn.Module):
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
-        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
+        self.query, self.value = nn.Linear(width, width), nn.Linear(width, width)
+        # A bias would add the same to all scores of a query, which softmax takes out again.
+        self.key = nn.Linear(width, width, bias=False)
         self.out = nn.Linear(width, width)
         self._head_width = width // heads
 
