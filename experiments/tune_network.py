@@ -51,8 +51,8 @@ from trainers.datasets import Dataset, load
 
 SEED = 1729
 LAYOUTS = {
-    2: ["replicate=2", "shard=2", "tensor=2", "pipeline=2"],
-    4: ["replicate=4", "replicate=2 shard=2", "shard=4", "shard=2 tensor=2", "replicate=2 pipeline=2"],
+    2: ["replicate=2", "shard=2", "tensor=2"],
+    4: ["replicate=4", "replicate=2 shard=2", "shard=4", "shard=2 tensor=2"],
 }
 """By workers, those that are tried; the first is that of the un-tuned run."""
 
