@@ -40,9 +40,9 @@ from ray.train import Checkpoint, RunConfig, ScalingConfig
 from ray.train.torch import TorchTrainer as RayTorchTrainer, prepare_model
 from rich.console import Console, Group
 
+from experiments.baselines.pytorch.by_turns import SEED, Case, Turns, by_turns, on_gpu
+from experiments.baselines.pytorch.torchrun import REPLICAS, SHARDED
 from experiments.baselines.ray_as_documented import ENVIRONMENT
-from experiments.baselines.torch_by_turns import SEED, Case, Turns, by_turns, on_gpu
-from experiments.baselines.torchrun import REPLICAS, SHARDED
 from experiments.baselines.training_loops import BATCH, HIDDEN, LEARNING, TRAIN, layers, plain
 from experiments.shared.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
 from experiments.workloads.repeated_trial import RepeatedTrial

@@ -11,7 +11,8 @@
     ├── GangError            a gang could not start, or was lost and did not come back
     ├── SearchError          a searcher or scheduler did not answer as it has to
     └── TrialError           one trial failed: the trainer's own message and traceback
-        └── DivergedError    its loss or parameters are no finite numbers any more
+        ├── DivergedError    its loss or parameters are no finite numbers any more
+        └── BrokenWorkerError   it took its worker along: a device-side assertion, say
 
 Each message names the field, the value and the remedy.
 """
@@ -81,6 +82,10 @@ class TrialError(WarmbandError):
 
 class DivergedError(TrialError):
     """A trial whose loss or parameters are no finite numbers any more: training on would cost and give nothing."""
+
+
+class BrokenWorkerError(TrialError):
+    """A trial failed and left its worker's process of no use: CUDA answers every call with the error of one."""
 
 
 def is_away(error: BaseException) -> bool:

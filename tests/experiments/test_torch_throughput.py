@@ -14,8 +14,8 @@ import torch
 from ray.train import ScalingConfig
 from rich.console import Console
 
-from experiments.baselines.torch_by_turns import Case, Turns, by_turns
-from experiments.baselines.torchrun import SHARDED, Torchrun
+from experiments.baselines.pytorch.by_turns import Case, Turns, by_turns
+from experiments.baselines.pytorch.torchrun import SHARDED, Torchrun
 from experiments.baselines.training_loops import NETWORKS, TRAIN, layers, plain
 from experiments.networks.recipe import parts
 from experiments.torch_throughput import QUICK, Measured, networks, page_tables, result, show, small, targets

@@ -61,9 +61,10 @@ class Pool:
         workers: int = WORKERS,
         cpus: int = 1,
         program: Callable[[int], Program] | None = None,
+        scaling: ScalingConfig | None = None,
         **options: Any,
     ) -> None:
-        scaling = ScalingConfig(num_workers=workers, resources_per_worker={"CPU": cpus})
+        scaling = scaling or ScalingConfig(num_workers=workers, resources_per_worker={"CPU": cpus})
         self.workers = workers
         self.gangs = RayGangs(name, program or boosting(CHANNELS), scaling, **options)
         self.up: dict[str, GangUp] = {}
@@ -73,10 +74,10 @@ class Pool:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             self.gangs.want({self.workers: want}, None)
-            for event in self.gangs.events(0.5):
-                self.log.append(event)
-                if isinstance(event, GangUp):
-                    self.up[event.gang] = event
+            news = self.gangs.events(0.5)
+            self.log += news
+            self.up |= {event.gang: event for event in news if isinstance(event, GangUp)}
+            for event in news:
                 if done(event):
                     return event
         raise AssertionError(f"waited {seconds} s; heard {self.log[-5:]}")

@@ -124,7 +124,15 @@ def _work(pipe: Connection, rank: int, workers: int) -> None:
                     store.set(key, pickle.dumps(value))
                 return pickle.loads(store.get(key))
 
-            context = WorkerContext(rank=rank, world_size=workers, node_ip="127.0.0.1", cpus=1, broadcast=broadcast)
+            context = WorkerContext(
+                rank=rank,
+                world_size=workers,
+                node_ip="127.0.0.1",
+                cpus=1,
+                broadcast=broadcast,
+                local_rank=rank,
+                local_world_size=workers,
+            )
             if before:
                 before()
             answer: Any = serve(make(), context, assignments)

@@ -7,6 +7,7 @@ from trainers.lazy import load_when_used
 if TYPE_CHECKING:
     from trainers.cluster import head as head
     from trainers.cluster.draining import Notices as Notices
+    from trainers.cluster.gpus import PeersGpus as PeersGpus
     from trainers.cluster.placement import (
         SLACK as SLACK,
         free_places as free_places,

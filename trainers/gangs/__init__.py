@@ -25,10 +25,16 @@ if TYPE_CHECKING:
         one_line as one_line,
     )
     from trainers.gangs.planning import Release as Release, next_change as next_change
-    from trainers.gangs.program import Program as Program, WorkerContext as WorkerContext, never as never
+    from trainers.gangs.program import (
+        Program as Program,
+        WorkerContext as WorkerContext,
+        never as never,
+        sees_peers_gpus as sees_peers_gpus,
+    )
     from trainers.gangs.ray_gangs import START_ATTEMPTS as START_ATTEMPTS, RayGangs as RayGangs
     from trainers.gangs.scaling import (
         check_alone as check_alone,
+        check_gpu_parts as check_gpu_parts,
         check_resources as check_resources,
         check_scaling as check_scaling,
         check_workers as check_workers,

@@ -22,7 +22,7 @@ from trainers.errors import GangError
 from trainers.gangs.controller import TellLosses, innermost
 from trainers.gangs.mailbox import MailboxHandle
 from trainers.gangs.messages import GangEnded, Goodbye
-from trainers.gangs.program import Program
+from trainers.gangs.program import Program, sees_peers_gpus
 from trainers.gangs.scaling import resources_per_worker
 from trainers.gangs.worker import serve
 from trainers.process import Scratch, whole
@@ -178,7 +178,7 @@ class Gang:
 
     def _until_over(self) -> GangEnded:
         # Imported here: it takes a while, and only a gang that starts needs it.
-        from trainers.cluster import GangTrainer
+        from trainers.cluster import GangTrainer, PeersGpus
 
         os.environ.setdefault("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", POLL_SECONDS)
         # A gang is started where it fits; if others were quicker, Train gives up after this long, and `RayGangs` looks
@@ -198,6 +198,7 @@ class Gang:
                     "mailbox": self._mailbox,
                     "reach": self._reach,
                 },
+                backend_config=PeersGpus() if sees_peers_gpus(self._program) else None,
                 scaling_config=self.scaling,
                 run_config=train.RunConfig(
                     name=self.name,

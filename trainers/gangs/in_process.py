@@ -14,7 +14,7 @@ from typing import Any
 from ray.train import ScalingConfig
 
 from trainers import steady
-from trainers.errors import CheckpointError, DivergedError, GangError, is_away
+from trainers.errors import BrokenWorkerError, CheckpointError, DivergedError, GangError, is_away
 from trainers.gangs.messages import Assignment, Event, GangUp, Report, Served, one_line
 from trainers.gangs.program import Program, WorkerContext
 from trainers.patient_storage import PatientStorage, saying
@@ -47,6 +47,8 @@ class InHand:
         self._news: list[Event] = []
         self._queue: list[Assignment] = []
         self._halted = False
+        self._broken = ""
+        """The error of a trial that left this process of no use."""
         self._storage = PatientStorage(saying(notify), lambda: self._halted)
 
     @property
@@ -96,6 +98,11 @@ class InHand:
         news, self._news = self._news, []
         if news:
             return news
+        if self._queue and self._broken:
+            raise GangError(
+                f"this process cannot train any more, since a trial broke it: {self._broken}; go on in another, with "
+                "hpo resume say, or on a gang, ScalingConfig(num_workers=1), which starts again by itself"
+            )
         if self._queue:
             return [self._serve(self._queue.pop(0))]
         time.sleep(timeout)
@@ -118,6 +125,8 @@ class InHand:
         except bdb.BdbQuit:
             raise  # Whoever leaves the debugger wants to leave, not to fail a trial.
         except Exception as error:
+            if isinstance(error, BrokenWorkerError):
+                self._broken = one_line(error)
             return Served(
                 gang=self._gang,
                 trial_id=trial,

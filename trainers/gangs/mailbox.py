@@ -157,6 +157,8 @@ class Mailbox:
         Only an error that every rank has is the trial's own: when a peer dies, or one rank's data is bad, the others
         break or hang in the collective instead.
 
+        Where it has broken a worker, the driver hears in the same breath that the gang is lost, and gives it nothing.
+
         Returns:
             True once every rank has refused it, and the driver is told; False if not all have after `timeout` seconds.
         """
@@ -167,6 +169,8 @@ class Mailbox:
             # Others may only have waited in vain for the one that cannot reach its checkpoint, or finds it spoilt.
             told = min(desk.refusals.items(), key=lambda item: (not item[1].away, not item[1].spoilt, item[0]))
             await self.post(told[1])
+            if broken := [f"rank {other}" for other, refusal in sorted(desk.refusals.items()) if refusal.broken]:
+                await self.post(GangLost(gang=served.gang, reason=f"{', '.join(broken)}: {told[1].error}"))
             agreed.set()
         return await _wait(agreed, timeout)
 

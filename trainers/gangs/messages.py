@@ -178,6 +178,7 @@ class Served:
         diverged: it was refused since the trial's loss or parameters are no finite numbers any more: no failure.
         away: it was refused since its checkpoints can be neither read nor written: no failure, and to be served again.
         spoilt: it was refused since the checkpoint to go on from is gone, cut short or changed.
+        broken: it has broken a worker's process as well, so that the gang starts again.
         reports: what rank 0 reported before it was refused.
     """
 
@@ -190,6 +191,7 @@ class Served:
     diverged: bool = False
     away: bool = False
     spoilt: bool = False
+    broken: bool = False
     reports: tuple[Report, ...] = ()
 
 

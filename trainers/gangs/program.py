@@ -22,6 +22,10 @@ class WorkerContext:
         broadcast: gives every rank what rank 0 hands in (small values; every rank has to call it).
         in_hand: it is the user's own process, in which nothing may be changed that the user could notice.
         storage: where its checkpoints are read and written.
+        gpus: the numbers under which CUDA knows its GPUs in this process; none where it holds none, or in hand.
+        local_rank: among the gang's workers on its node, 0 to `local_world_size` - 1.
+        local_world_size: the gang's workers on its node.
+        node_rank: of its node among those that the gang is on.
     """
 
     rank: int
@@ -31,6 +35,10 @@ class WorkerContext:
     broadcast: Callable[[Any], Any]
     in_hand: bool = False
     storage: PatientStorage = field(default_factory=PatientStorage)
+    gpus: tuple[int, ...] = ()
+    local_rank: int = 0
+    local_world_size: int = 1
+    node_rank: int = 0
 
 
 def never() -> bool:
@@ -60,8 +68,17 @@ class Program(Protocol):
             GangError: what the gang needs beside its workers is gone: it starts again and serves the assignment again.
             StorageError: its checkpoint cannot be read; UnsavedError: on rank 0, the new one cannot be written.
             CheckpointError: its checkpoint is not what was written: the trial is trained again from the beginning.
+            BrokenWorkerError: the trial's own error, which has broken this worker's process: the gang starts again.
             Exception: the trial's own error, which every rank has alike.
         """
 
     def close(self) -> None:
         """Leaves the peers."""
+
+
+def sees_peers_gpus(program: Program) -> bool:
+    """Whether a worker is to see the GPUs of all the gang's workers on its node, as NCCL's peer access takes it.
+
+    A program says so with an attribute `peers_gpus`; its workers then have to train on their own, `WorkerContext.gpus`.
+    """
+    return bool(getattr(program, "peers_gpus", False))

@@ -151,6 +151,28 @@ def check_resources(scaling: ScalingConfig) -> None:
         )
 
 
+def check_gpu_parts(scaling: ScalingConfig, workers: int) -> None:
+    """Refuses several workers that would share a GPU: NCCL, which joins them, takes one process on each.
+
+    Args:
+        scaling: what a worker needs.
+        workers: of a gang.
+
+    Raises:
+        ConfigurationError: naming what a worker holds.
+    """
+    gpus = resources_per_worker(scaling).get("GPU", 0.0)
+    if not gpus % 1 or (workers < 2 and gpus < 1):
+        return
+    remedy = "give each a whole GPU, or train on one worker, of which several gangs share a GPU"
+    if gpus > 1:
+        remedy = "give a whole number of GPUs, or a part of one"
+    raise ConfigurationError(
+        f"ScalingConfig(resources_per_worker={scaling.resources_per_worker!r}) holds {gpus:g} GPUs for each worker of "
+        f"a gang of {workers}, and NCCL refuses two workers on one GPU; {remedy}"
+    )
+
+
 def _check_nodes(scaling: ScalingConfig) -> None:
     """Refuses kinds of nodes that Ray would refuse later, or that no trainer here uses."""
     settings: Any = scaling  # Its annotations are those of Train's first version.

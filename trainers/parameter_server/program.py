@@ -71,6 +71,9 @@ class Serving:
             patience=self._patience_s,
         )
 
+    def forget(self) -> None:
+        """See `Distributing.forget`: of groups there is the gang's alone."""
+
     def close(self) -> None:
         """Ends the servers."""
         if self._servers is not None:
@@ -144,10 +147,7 @@ class SimulatedProgram:
         assert self._context is not None
         if count not in self._workers:
             device = device_of(self._settings, self._context)
-            shards = [
-                {name: held(channel, rank, count, device) for name, channel in self._channels.items()}
-                for rank in range(count)
-            ]
+            shards = [held(self._channels, [rank], count, device) for rank in range(count)]
             rows = [{name: len(shard) for name, shard in of.items()} for of in shards]
             self._workers[count] = [worker_of(self._settings, device, of, rows) for of in shards]
         return self._workers[count]

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         PER_WORKER as PER_WORKER,
         BatchSize as BatchSize,
         Shard as Shard,
+        held as held,
     )
     from trainers.pytorch.deadline import Deadline as Deadline
     from trainers.pytorch.distribution import (
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
         FunctionProgram as FunctionProgram,
         FunctionSettings as FunctionSettings,
         device_of as device_of,
-        held as held,
         threads as threads,
         worker_of as worker_of,
     )

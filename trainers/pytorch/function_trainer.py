@@ -9,7 +9,7 @@ from ray.train import ScalingConfig
 
 from trainers.checking import is_number
 from trainers.errors import ConfigurationError
-from trainers.gangs import WORKERS, check_workers
+from trainers.gangs import WORKERS, check_gpu_parts, check_workers
 from trainers.process import name_of
 from trainers.pytorch.function import ARGUMENT, resolve, unloaded
 from trainers.trainer import Trainer
@@ -125,6 +125,7 @@ class FunctionTrainer(Trainer):
         from trainers.pytorch.rates import LearningRateRule
 
         check_workers(hyperparameters)
+        check_gpu_parts(self.scaling, self.workers_for(hyperparameters))
         BatchSize.of(hyperparameters, self.trained_by(hyperparameters))
         LearningRateRule.of(hyperparameters)
 

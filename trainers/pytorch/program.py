@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-import numpy as np
 import torch
 
-from trainers.channels import PlacedChannel, Table
-from trainers.errors import DataError, GangError, UnsavedError
-from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
+from trainers.channels import PlacedChannel
+from trainers.errors import BrokenWorkerError, GangError, UnsavedError
+from trainers.gangs import Assignment, Report, Segment, WorkerContext, never, one_line
 from trainers.pytorch.context import Worker
-from trainers.pytorch.data import Shard, Stream
+from trainers.pytorch.data import Shard, Stream, held
+from trainers.pytorch.devices import breaks, check_precision, forget, tidy
 from trainers.pytorch.distribution import Distribution, Peers
 from trainers.pytorch.function import TrainFunction
 from trainers.pytorch.gradients import Alone, ProcessGroup
 from trainers.pytorch.layouts import Parts
 from trainers.pytorch.segment import train_segment
 from trainers.pytorch.state import Models, switches
-
-_RESIDENT = 0.5
-"""The part of a GPU's free memory that a gang's data may fill; what does not fit stays in the host's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +61,9 @@ class Distributing(Protocol):
     def distribution(self, assignment: Assignment, parts: Parts, updates: int) -> Distribution:
         """The distribution of one assignment; each worker took part in so many updates of the trial before it."""
 
+    def forget(self) -> None:
+        """Lets go of all groups of workers, which are about to be left, since an assignment failed."""
+
     def close(self) -> None:
         """Ends what `open` started."""
 
@@ -89,6 +88,8 @@ class FunctionProgram:
         self._peers: Alone | ProcessGroup | None = None
         self._dealt: tuple[int, Worker] | None = None
         """With the rows of one of so many parts, the last that was not one worker each."""
+        self.peers_gpus = settings.use_gpu
+        """See `trainers.gangs.sees_peers_gpus`."""
 
     def open(self, context: WorkerContext) -> dict[str, float]:
         """Loads this worker's rows onto its device and joins the process group."""
@@ -99,10 +100,9 @@ class FunctionProgram:
         started = time.perf_counter()
         self._context = context
         device = device_of(self._settings, context)
+        check_precision(self._settings.precision, device)
         # Before joining: a rank whose data is bad then leaves no peer waiting in a collective.
-        shards = {
-            name: held(channel, context.rank, context.world_size, device) for name, channel in self._channels.items()
-        }
+        shards = held(self._channels, [context.rank], context.world_size, device)
         loaded = time.perf_counter()
         if not context.in_hand:
             torch.set_num_threads(context.cpus)
@@ -129,12 +129,16 @@ class FunctionProgram:
         except (GangError, UnsavedError):
             raise  # Peers have done their part, or are gone.
         except Exception as error:
-            if isinstance(peers, ProcessGroup) and (first := peers.failed(error)) is not error:
+            forget(error)
+            self._distributing.forget()  # A connection that is still held would keep peers waiting in a collective.
+            first = peers.failed(error) if isinstance(peers, ProcessGroup) else error
+            if breaks(error, worker.device):
+                raise BrokenWorkerError(one_line(first)) from error
+            if first is not error:
                 raise first from error
             raise
         finally:
-            if worker.device.type == "cuda":
-                torch.cuda.empty_cache()
+            tidy(worker.device)
 
     def _segment(
         self,
@@ -166,10 +170,10 @@ class FunctionProgram:
             return worker
         if self._dealt is None or self._dealt[0] != data.world_size:
             self._dealt = None  # Before others are loaded: they take as much memory.
-            shards = {
-                name: held(channel, data.rank, data.world_size, worker.device)
-                for name, channel in self._channels.items()
-            }
+            # The rows of as many workers as share a model: channels are placed for the gang.
+            size = parts.gang.world_size
+            ranks = range(data.rank * size // data.world_size, (data.rank + 1) * size // data.world_size)
+            shards = held(self._channels, ranks, size, worker.device)
             rows = data.gather({name: len(shard) for name, shard in shards.items()})
             self._dealt = data.world_size, worker_of(self._settings, worker.device, shards, rows)
         return self._dealt[1]
@@ -193,43 +197,6 @@ def device_of(settings: FunctionSettings, context: WorkerContext) -> torch.devic
     device: torch.device = get_device()
     torch.cuda.set_device(device)
     return device
-
-
-def held(channel: PlacedChannel, rank: int, world_size: int, device: torch.device) -> Shard | Stream:
-    """One rank's rows of a channel: whole, or in pieces where they come from a Ray Dataset of several blocks."""
-    pieces = channel.pieces(rank, world_size)
-    if len(pieces) == 1:
-        return shard_of(channel.name, pieces[0](), device)
-
-    def fetch(piece: Callable[[], Table]) -> Callable[[], Shard]:
-        return lambda: shard_of(channel.name, piece(), device)
-
-    return Stream(fetch=[fetch(piece) for piece in pieces], rows=[len(piece().labels) for piece in pieces])
-
-
-def shard_of(name: str, table: Table, device: torch.device) -> Shard:
-    """A worker's rows as tensors: on its device where they fit, in the host's memory otherwise.
-
-    Raises:
-        DataError: a column holds categories, or values are missing.
-    """
-    if not isinstance(table.features, np.ndarray):
-        raise DataError(f"channel {name!r} has columns of categories; encode them as numbers (pandas.get_dummies, say)")
-    if np.isnan(table.features.sum()) and (missing := int(np.isnan(table.features).sum())):
-        raise DataError(
-            f"channel {name!r} lacks {missing} values (NaN), and a network takes no missing ones; fill them in, or "
-            "drop their rows"
-        )
-    with warnings.catch_warnings():
-        # Arrays in Ray's object store are read-only, and nothing here writes to them.
-        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-        features, labels = torch.from_numpy(table.features), torch.from_numpy(table.labels)
-    if device.type == "cuda":
-        free, _ = torch.cuda.mem_get_info(device)
-        if features.nbytes <= _RESIDENT * free:
-            return Shard(features=features.to(device), labels=labels.to(device))
-        return Shard(features=features.pin_memory(), labels=labels.pin_memory())
-    return Shard(features=features, labels=labels)
 
 
 def worker_of(

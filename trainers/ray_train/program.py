@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trainers.gangs import Assignment, Report, Segment, WorkerContext
-from trainers.pytorch import FunctionProgram, FunctionSettings, LaidOut, Layout, Peers, Worker
+from trainers.pytorch import FunctionProgram, FunctionSettings, LaidOut, Layout, Peers, Worker, device_of
 from trainers.ray_train.loop import Loop
 from trainers.ray_train.segment import run_segment
 
@@ -27,9 +27,9 @@ class RayTrainProgram(FunctionProgram):
         self._shards = shards
 
     def open(self, context: WorkerContext) -> dict[str, float]:
-        """Joins the process group, which has the environment that Ray Train gives it."""
+        """Joins the process group; Accelerate is told the device, as Ray Train's own backend does."""
         if not context.in_hand:
-            _set_environment()
+            os.environ["ACCELERATE_TORCH_DEVICE"] = str(device_of(self._settings, context))
         return super().open(context)
 
     def _segment(
@@ -52,22 +52,3 @@ class RayTrainProgram(FunctionProgram):
             report_timeout_s=self._settings.report_timeout_s,
             place=context.storage,
         )
-
-
-def _set_environment() -> None:
-    """What `torchrun` and Ray's own backend tell a worker, and Accelerate and others ask for."""
-    import ray.train
-    from ray.train.torch import get_device
-
-    try:
-        context: Any = ray.train.get_context()
-    except RuntimeError:
-        return  # A gang that is none of Ray Train's, as in tests.
-    os.environ |= {
-        "RANK": str(context.get_world_rank()),
-        "WORLD_SIZE": str(context.get_world_size()),
-        "LOCAL_RANK": str(context.get_local_rank()),
-        "LOCAL_WORLD_SIZE": str(context.get_local_world_size()),
-        "NODE_RANK": str(context.get_node_rank()),
-        "ACCELERATE_TORCH_DEVICE": str(get_device()),
-    }

@@ -14,7 +14,7 @@ from trainers.checking import is_number
 from trainers.checkpoint import UNKNOWN, load
 from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError
-from trainers.gangs import WORKERS, Gangs, Program, RayGangs
+from trainers.gangs import WORKERS, Gangs, Program, RayGangs, check_gpu_parts
 from trainers.ray_train.loop import Loop, is_json, loop_of, named
 from trainers.trainer import Trainer
 
@@ -157,6 +157,7 @@ class RayTrainTrainer(Trainer):
                 f"hyperparameter {WORKERS!r} is {hyperparameters[WORKERS]!r}: a Ray Train function's workers are those "
                 "of its scaling_config, for all trials; leave it out, or call the configuration's own by another name"
             )
+        check_gpu_parts(self.scaling, self.workers)
 
     def metrics(self, channels: Iterable[str]) -> None:
         """See `Trainer.metrics`: what the function reports is seen when it does."""

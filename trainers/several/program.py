@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from trainers.gangs import Assignment, Program, Report, Segment, WorkerContext, never
+from trainers.gangs import Assignment, Program, Report, Segment, WorkerContext, never, sees_peers_gpus
 from trainers.parts import ESTIMATOR, of_one
 
 
@@ -25,6 +25,8 @@ class SeveralPrograms:
         self._suffixes = dict(suffixes)
         self._metrics = dict(metrics)
         self._open: list[Program] = []
+        self.peers_gpus = all(map(sees_peers_gpus, self._programs.values()))
+        """See `trainers.gangs.sees_peers_gpus`; one that uses the first GPU it sees is to see no other."""
 
     def open(self, context: WorkerContext) -> dict[str, float]:
         """Opens one after the other, in the same order on every rank; returns the seconds each step took in all."""

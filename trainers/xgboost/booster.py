@@ -62,7 +62,9 @@ def _flawed(checkpoint: str, why: str) -> DataError:
     )
 
 
-def booster_parameters(assignment: Assignment, cpus: int, *, use_gpu: bool = False) -> dict[str, Any]:
+def booster_parameters(
+    assignment: Assignment, cpus: int, *, use_gpu: bool = False, gpus: Sequence[int] = ()
+) -> dict[str, Any]:
     """XGBoost's parameters for one segment of a trial, under its own names.
 
     A `seed` among the hyperparameters goes before the trial's: a training in one segment then draws what
@@ -72,6 +74,7 @@ def booster_parameters(assignment: Assignment, cpus: int, *, use_gpu: bool = Fal
         assignment: the segment.
         cpus: cores that the worker holds.
         use_gpu: it holds a GPU too.
+        gpus: the numbers of its GPUs in its process, where there may be others; it trains on the first.
     """
     given = assignment.hyperparameters
     ours = (*ROUNDS, WORKERS)
@@ -81,7 +84,7 @@ def booster_parameters(assignment: Assignment, cpus: int, *, use_gpu: bool = Fal
         if name not in ours and value is not None
     }
     parameters.setdefault("verbosity", 1)
-    if (device := device_of(given, use_gpu=use_gpu)) != CPU:
+    if (device := device_of(given, use_gpu=use_gpu, gpus=gpus)) != CPU:
         parameters["device"] = device
     parameters["nthread"] = threads_of(given) or cpus
     own = parameters.get("seed")
@@ -91,9 +94,13 @@ def booster_parameters(assignment: Assignment, cpus: int, *, use_gpu: bool = Fal
     return parameters
 
 
-def device_of(hyperparameters: Mapping[str, Any], *, use_gpu: bool) -> str:
-    """Where XGBoost trains: on what was given, else on the GPU that a worker holds, else on the CPU."""
-    return hyperparameters.get("device") or (GPU if use_gpu else CPU)
+def device_of(hyperparameters: Mapping[str, Any], *, use_gpu: bool, gpus: Sequence[int] = ()) -> str:
+    """Where XGBoost trains: on what was given, else on the GPU that a worker holds, else on the CPU.
+
+    A GPU that has no number of its own is the worker's first: to XGBoost it would be the first that the process sees.
+    """
+    device = str(hyperparameters.get("device") or (GPU if use_gpu else CPU))
+    return f"{GPU}:{gpus[0]}" if device in (GPU, "gpu") and gpus else device
 
 
 def check_device(device: str) -> None:

@@ -16,7 +16,7 @@ from trainers.channels import PlacedChannel, Table
 from trainers.checkpoint import UNKNOWN
 from trainers.errors import DivergedError
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
-from trainers.xgboost.booster import CPU, GPU, booster_parameters, check_device, load_booster
+from trainers.xgboost.booster import CPU, booster_parameters, check_device, device_of, load_booster
 from trainers.xgboost.evaluation import Evaluation, Share, Sum, classes_of, sum_over
 from trainers.xgboost.halting import Looks
 from trainers.xgboost.labels import check_names
@@ -70,6 +70,8 @@ class XGBoostProgram:
         self._channels = channels
         self._static = dict(hyperparameters or {})
         self._use_gpu = use_gpu
+        self.peers_gpus = use_gpu
+        """See `trainers.gangs.sees_peers_gpus`."""
         self._session: _Session | None = None
 
     def open(self, context: WorkerContext) -> dict[str, float]:
@@ -77,7 +79,7 @@ class XGBoostProgram:
         started = time.perf_counter()
         _import_xgboost(whole=context.in_hand)
         if self._use_gpu:
-            check_device(GPU)
+            check_device(device_of({}, use_gpu=True, gpus=context.gpus))
         imported = time.perf_counter()
         # Before joining: a rank whose data is bad then leaves no peer waiting in a collective.
         train = self._channels["train"].read(context.rank, context.world_size)
@@ -110,7 +112,8 @@ class XGBoostProgram:
         session = self._opened()
         matrices = self._matrices(assignment.hyperparameters)
         evaluation = self._evaluation(assignment.hyperparameters)
-        parameters = booster_parameters(assignment, session.context.cpus, use_gpu=self._use_gpu)
+        context = session.context
+        parameters = booster_parameters(assignment, context.cpus, use_gpu=self._use_gpu, gpus=context.gpus)
         parameters.pop("eval_metric", None)
         if not self._use_gpu and (device := parameters.get("device", CPU)) != CPU:
             check_device(device)

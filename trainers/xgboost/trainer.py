@@ -11,7 +11,7 @@ from ray.train import ScalingConfig
 from trainers.channels import Channel, LabelRule, PlacedChannel
 from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError
-from trainers.gangs import WORKERS, Gangs, check_alone, check_workers
+from trainers.gangs import WORKERS, Gangs, check_alone, check_gpu_parts, check_workers
 from trainers.trainer import Trainer
 from trainers.tunable import Tunable
 from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
@@ -100,16 +100,18 @@ class XGBoostTrainer(Trainer):
                 "use 'hist', or backend='native' with num_workers=1"
             )
         workers = self.workers_for(hyperparameters)
+        check_gpu_parts(self.scaling, workers)
         if workers > 1 and hyperparameters.get("tree_method") == "exact":
             raise ConfigurationError(
                 f"tree_method 'exact' does not distribute over {workers} workers; use 'hist', or num_workers=1"
             )
 
     def _check_threads(self, hyperparameters: Mapping[str, Any]) -> None:
-        """Refuses more threads than a worker holds cores; in hand these may be all that the machine has."""
+        """Refuses more threads than a worker holds cores; in hand, and beside GPUs, these are what the machine has."""
         resources: Any = self.scaling.resources_per_worker
         said = (resources or {}).get("CPU")
-        held = None if self.in_hand and not said else max(1, int(said or 1))
+        shared = self.in_hand or self.scaling.use_gpu  # As `trainers.gangs.worker.holdings` counts a worker's cores.
+        held = None if shared and not said else max(1, int(said or 1))
         threads = threads_of(hyperparameters)
         if held is not None and threads > held:
             name = "nthread" if hyperparameters.get("nthread") is not None else "n_jobs"

@@ -21,7 +21,7 @@ from tests.support.gangs import STATIC, TRAIN, segments
 from tests.support.processes import printed
 from trainers import Channel, ConfigurationError, DataError, GangError, TrialError, XGBoostTrainer
 from trainers.channels import PlacedChannel
-from trainers.errors import DivergedError
+from trainers.errors import BrokenWorkerError, DivergedError
 from trainers.gangs.in_process import InHand, cores
 from trainers.gangs.messages import Assignment, GangUp, Report, Segment, Served
 from trainers.gangs.program import WorkerContext, never
@@ -73,6 +73,19 @@ def trial() -> Assignment:
 
 
 # ---- the gang
+
+
+def test_a_trial_that_breaks_this_process_fails_and_the_next_one_is_told_why_nothing_goes_on() -> None:
+    def breaks(assignment: Assignment) -> None:
+        raise BrokenWorkerError("AcceleratorError: CUDA error: device-side assert triggered")
+
+    hand, gang = up(Scripted(breaks))
+    hand.assign(gang, trial())
+    answer = served(hand)
+    assert answer.error == "AcceleratorError: CUDA error: device-side assert triggered"
+    hand.assign(gang, trial())
+    with pytest.raises(GangError, match=r"since a trial broke it: .*device-side assert.*; go on in another, with"):
+        hand.events(0.0)
 
 
 def test_it_is_one_gang_whatever_is_wanted_and_opens_once() -> None:

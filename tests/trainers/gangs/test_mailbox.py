@@ -229,6 +229,22 @@ async def test_of_refusals_the_one_that_tells_of_the_checkpoint_counts(mailbox: 
 
 
 @played
+async def test_a_trial_that_breaks_a_worker_fails_and_its_gang_is_lost_in_one_breath(mailbox: Mailbox) -> None:
+    """Else the driver would give the gang another trial, which would pay for it; no rank's own end is told again."""
+    await open_gang(mailbox, "first")
+    await mailbox.order("gang", "first", assignment())
+    waiting = await settled(mailbox.refuse(replace(refusal("assertion"), broken=True), 1, 2, LONG))
+    assert await mailbox.refuse(refusal("assertion"), 0, 2, LONG)
+    assert await waiting
+    told = await mailbox.exchange([("gang", "first", assignment("next"))], SHORT)
+    assert told == [refusal("assertion"), GangLost(gang="gang", reason="rank 1: assertion")]
+    assert await mailbox.fetch("gang", "first", 1, SHORT) == (1, None)
+    await mailbox.post(GangLost(gang="gang", reason="rank 1: BrokenWorkerError"))
+    assert await mailbox.exchange((), SHORT) == []
+    await open_gang(mailbox, "second")
+
+
+@played
 async def test_an_error_that_one_rank_has_alone_is_not_the_trials(mailbox: Mailbox) -> None:
     await open_gang(mailbox, "first")
     await mailbox.order("gang", "first", assignment())

@@ -82,6 +82,37 @@ def test_ray_does_not_say_that_it_trains_what_it_does_not(caplog: pytest.LogCapt
     assert caplog.messages == ["something else"]
 
 
+# ---- parts of GPUs
+
+
+def _of_function(context: object) -> None:
+    raise AssertionError("nothing is trained here")
+
+
+@pytest.mark.parametrize("kind", [XGBoostTrainer, TorchTrainer, ParameterServerTrainer])
+def test_two_workers_on_one_gpu_are_refused_before_a_gang_starts(kind: Callable[..., Any]) -> None:
+    """NCCL takes one process a GPU; a gang of one worker has nobody to share it with but other gangs."""
+    given = () if kind is XGBoostTrainer else (_of_function,)
+
+    def made(workers: int, gpus: float) -> Any:
+        resources = {"GPU": gpus}
+        scaling = ScalingConfig(num_workers=workers, use_gpu=True, resources_per_worker=resources)
+        return kind(*given, scaling=scaling)
+
+    for workers, gpus in ((1, 0.5), (1, 1), (2, 1), (2, 2.0)):
+        made(workers, gpus)
+    refused = (
+        r"'GPU': 0.5\}\) holds 0.5 GPUs for each worker of a gang of 2, and NCCL refuses two workers on one GPU; give"
+    )
+    with pytest.raises(ConfigurationError, match=refused):
+        made(2, 0.5)
+    with pytest.raises(ConfigurationError, match=refused):
+        made(1, 0.5).check({"num_workers": 2})
+    for workers in (1, 2):
+        with pytest.raises(ConfigurationError, match=r"1\.5 GPUs .*; give a whole number of GPUs, or a part of one"):
+            made(workers, 1.5)
+
+
 # ---- nodes
 
 

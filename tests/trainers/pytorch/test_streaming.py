@@ -1,3 +1,5 @@
+import threading
+
 import pytest
 import torch
 from hypothesis import given, strategies as st
@@ -37,6 +39,7 @@ def batches(pieces: list[int], size: int, others: int = 0, *, shuffle: bool = Tr
         shuffle=shuffle,
         labels=labels,
         seed=3,
+        device=torch.device("cpu"),
         passes=Quiet(),
     )
 
@@ -79,6 +82,33 @@ def test_what_is_done_to_a_batch_the_next_pass_does_not_see(shuffle):
         labels.fill_(-1)
     with torch.no_grad():
         assert sorted(row for batch in numbers(of) for row in batch) == list(range(11))
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_the_next_piece_is_fetched_while_one_is_trained_on(shuffle):
+    got, wanted = [], threading.Condition()
+    of = stream([8, 8, 8])
+
+    def noting(fetch):
+        def noted():
+            with wanted:
+                got.append(fetch)
+                wanted.notify()
+            return fetch()
+
+        return noted
+
+    of = Stream(fetch=[noting(fetch) for fetch in of.fetch], rows=of.rows)
+    size = BatchSize(workers=1, per_worker_batch_size=4)
+    words = {"shuffle": shuffle, "labels": torch.int64, "seed": 3, "device": torch.device("cpu"), "passes": Quiet()}
+    batches = iter(stream_batches(of, [24], 0, size, **words))
+    for needed in (2, 2, 3, 3, 3, 3):
+        next(batches)
+        with wanted:
+            assert wanted.wait_for(lambda needed=needed: len(got) >= needed, 10)
+            assert len(got) == needed
+    assert next(batches, None) is None
+    assert len({id(fetch) for fetch in got}) == 3
 
 
 def test_all_pieces_at_once():

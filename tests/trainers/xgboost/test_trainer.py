@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -244,6 +245,23 @@ def test_what_is_told_where_a_worker_holds_a_gpu() -> None:
     assert XGBoostTrainer().exact_from({})
     assert booster_parameters(assignment(), 1, use_gpu=True)["device"] == "cuda"
     assert "device" not in booster_parameters(assignment(), 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [({}, "cuda:2"), ({"device": "cuda"}, "cuda:2"), ({"device": "gpu"}, "cuda:2"), ({"device": "cuda:1"}, "cuda:1")],
+)
+def test_a_worker_trains_on_its_own_gpu_of_those_that_it_sees(given: dict[str, str], expected: str) -> None:
+    """Those of its peers on the node are among them; a number that the user gives is no worker's."""
+    told = replace(assignment(), hyperparameters=given)
+    assert booster_parameters(told, 1, use_gpu=True, gpus=(2, 3))["device"] == expected
+
+
+def test_threads_beside_a_gpu_are_not_counted_before_the_node_is_known() -> None:
+    XGBoostTrainer(scaling=ScalingConfig(num_workers=1, use_gpu=True), hyperparameters={"nthread": 8})
+    holds_two = ScalingConfig(num_workers=1, use_gpu=True, resources_per_worker={"CPU": 2, "GPU": 1})
+    with pytest.raises(ConfigurationError, match="'nthread' is 8, and a worker holds 2 CPUs"):
+        XGBoostTrainer(scaling=holds_two, hyperparameters={"nthread": 8})
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any
 import ray
 from ray.exceptions import ActorDiedError
 
-from trainers.errors import CheckpointError, DivergedError, GangError, UnsavedError, is_away
+from trainers.errors import BrokenWorkerError, CheckpointError, DivergedError, GangError, UnsavedError, is_away
 from trainers.gangs.mailbox import MailboxHandle
 from trainers.gangs.messages import (
     Assignment,
@@ -29,6 +29,7 @@ from trainers.gangs.messages import (
 from trainers.gangs.program import Program, WorkerContext, never
 from trainers.gangs.worker import output
 from trainers.gangs.worker.halting import Halts, given_up
+from trainers.gangs.worker.holdings import cores, ordinals
 from trainers.gangs.worker.log_context import label_logs
 from trainers.patient_storage import PatientStorage
 from trainers.process import calm_loaded, end_surely
@@ -113,11 +114,14 @@ def _serve_one(
             diverged=isinstance(error, DivergedError),
             away=is_away(error),
             spoilt=isinstance(error, CheckpointError),
+            broken=isinstance(error, BrokenWorkerError),
             reports=tuple(reporter.reports),
         )
         if not mailbox.refuse(refusal, context.rank, context.world_size, AGREE_SECONDS):
             # Not the trial's own error: this worker group is broken, and Train has to start another.
             raise
+        if refusal.broken:
+            raise  # The driver has the trial's error and knows that the gang is lost; Train starts another.
         return None
     return Served(gang=gang, trial_id=assignment.trial_id, segment=segment) if speaks else None
 
@@ -148,16 +152,23 @@ def _worker_context(gang: str, mailbox: MailboxHandle) -> WorkerContext:
     from ray.train import get_context
     from ray.train.collective import broadcast_from_rank_zero
 
-    context = get_context()
-    cpus = ray.get_runtime_context().get_assigned_resources().get("CPU", 1)
+    context, here = get_context(), ray.get_runtime_context()
+    held = here.get_assigned_resources()
+    # The whole cluster's nodes are asked for only where they make a difference.
+    nodes = ray.nodes() if held.get("GPU") and not held.get("CPU") else []
+    node: dict[str, float] = next((node["Resources"] for node in nodes if node["NodeID"] == here.get_node_id()), {})
     return WorkerContext(
         rank=context.get_world_rank(),
         world_size=context.get_world_size(),
         node_ip=ray.util.get_node_ip_address(),
-        cpus=max(1, int(cpus)),
+        cpus=cores(held, node, len(os.sched_getaffinity(0))),
         broadcast=broadcast_from_rank_zero,
         storage=PatientStorage(
             lambda reason: mailbox.post(StorageAway(gang=gang, reason=reason)),
             partial(given_up, gang, mailbox),
         ),
+        gpus=ordinals(here.get_accelerator_ids().get("GPU", []), os.environ.get("CUDA_VISIBLE_DEVICES")),
+        local_rank=context.get_local_rank(),
+        local_world_size=context.get_local_world_size(),
+        node_rank=context.get_node_rank(),
     )

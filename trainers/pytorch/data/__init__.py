@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     )
     from trainers.pytorch.data.loading import Batches as Batches, Shard as Shard
     from trainers.pytorch.data.prepared import PreparedData as PreparedData
+    from trainers.pytorch.data.residence import held as held
     from trainers.pytorch.data.streaming import Stream as Stream
 
 load_when_used(__name__)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from trainers.errors import TrialError
 from trainers.pytorch.data.batches import micro_batches, updates_of
 from trainers.pytorch.data.draws import Draws
 from trainers.pytorch.data.loading import Batches, Passes
+from trainers.pytorch.data.transfer import sent
 from trainers.pytorch.distribution import MicroBatch, Peers
 from trainers.pytorch.state import derive, seed_all
 
@@ -54,28 +54,16 @@ def loader_batches(
     if not sharded:
         _check_alike(peers, first)
     shares = _Shares(draws, first, peers, steps, sharded=sharded, drop_last=loader.drop_last)
-    feed = _Feed(loader, derive(seed, rank, "workers"))
+    feed = _Feed(loader, derive(seed, rank, "workers"), pin=device.type == "cuda")
 
     def load(number: int, start: int) -> Iterator[Any]:
         plan, mine = shares.of(number)
         again = mine[0][:1] if torch.is_grad_enabled() else []  # As in `shard_batches`.
         chosen = [(at, mine[at] if plan[at].rows else again) for at in range(start, len(plan))]
-        for batch in feed.over([(derive(seed, rank, number, at), rows) for at, rows in chosen if rows], number):
-            yield moved(batch, device)
+        drawn = feed.over([(derive(seed, rank, number, at), rows) for at, rows in chosen if rows], number)
+        return sent(drawn, device, ahead=loader.num_workers > 0)
 
     return Batches(lambda number: shares.of(number)[0], load, passes)
-
-
-def moved(batch: Any, device: torch.device) -> Any:
-    """A batch on a device: tensors, and lists, tuples and dicts of them."""
-    if isinstance(batch, Tensor):
-        return batch.to(device, non_blocking=True)
-    if isinstance(batch, dict):
-        return {name: moved(part, device) for name, part in batch.items()}
-    if isinstance(batch, list | tuple):
-        parts = [moved(part, device) for part in batch]
-        return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
-    return batch
 
 
 class _Shares:
@@ -149,10 +137,12 @@ class _Feed:
     Args:
         loader: the user's.
         seed: of what its processes draw before their first batch.
+        pin: put batches into pinned memory, as they go to a GPU.
     """
 
-    def __init__(self, loader: DataLoader[Any], seed: int) -> None:
+    def __init__(self, loader: DataLoader[Any], seed: int, *, pin: bool) -> None:
         self._loader = loader
+        self._pin = pin or loader.pin_memory
         self._seed = seed
         self._told: list[Any] = []
         self._kept: DataLoader[Any] | None = None
@@ -180,7 +170,7 @@ class _Feed:
             batch_sampler=told,
             num_workers=loader.num_workers,
             collate_fn=loader.collate_fn,
-            pin_memory=loader.pin_memory,
+            pin_memory=self._pin,
             timeout=loader.timeout,
             worker_init_fn=loader.worker_init_fn,
             multiprocessing_context=loader.multiprocessing_context,

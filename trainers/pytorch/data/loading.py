@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from trainers.pytorch.data.batches import BatchSize, micro_batches
+from trainers.pytorch.data.transfer import gathered, sent
 from trainers.pytorch.distribution import MicroBatch
 from trainers.pytorch.state import derive
 
@@ -19,7 +20,7 @@ class Shard:
     """One worker's rows of a channel.
 
     Args:
-        features: float32 (rows, columns), on the worker's device.
+        features: float32 (rows, columns), on the worker's device or, where they do not fit, in the host's memory.
         labels: (rows,), on the same device; of the type that was asked for.
     """
 
@@ -133,14 +134,13 @@ def shard_batches(
                 return  # An evaluation counts rows: none may come twice.
             # A worker that has no rows left while others do repeats its first, which weighs nothing.
             mine = slice(at * per, min(rows, (at + 1) * per)) if plan[at].rows else slice(0, 1)
-            if order is None:
-                batch = shard.features[mine], shard.labels[mine]
-            else:
-                batch = shard.features.index_select(0, order[mine]), shard.labels.index_select(0, order[mine])
-            # A copy in either way: the function may change it, and other trials are to see the rows as they were.
-            yield tuple(part.to(device, non_blocking=True, copy=order is None) for part in batch)  # type: ignore[misc]
+            chosen = mine if order is None else order[mine]
+            # A copy: the function may change it, and other trials are to see the rows as they were.
+            yield gathered(shard.features, chosen, device), gathered(shard.labels, chosen, device)
 
-    return Batches(lambda number: plan, load, passes)
+    if shard.features.device.type == device.type:
+        return Batches(lambda number: plan, load, passes)
+    return Batches(lambda number: plan, lambda number, start: sent(load(number, start), device), passes)
 
 
 def in_order(rows: int, seed: int) -> Tensor:

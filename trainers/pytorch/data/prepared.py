@@ -74,8 +74,11 @@ class PreparedData:
         self._shown = channel
         if isinstance(rows, Stream):
             whole = rows.whole()
-            return Shard(features=whole.features, labels=whole.labels.to(labels))
-        return Shard(features=rows.features.clone(), labels=rows.labels.to(labels, copy=True))
+            return Shard(features=whole.features.to(self._device), labels=whole.labels.to(self._device, labels))
+        return Shard(
+            features=rows.features.to(self._device, copy=True),
+            labels=rows.labels.to(self._device, labels, copy=True),
+        )
 
     def prepare(
         self, data: str | DataLoader[Any], *, shuffle: bool, labels: torch.dtype, sharded: bool | None
@@ -107,7 +110,15 @@ class PreparedData:
         rows, seed = self._shard_rows[channel], self._order_seed()
         if isinstance(source, Stream):
             return stream_batches(
-                source, rows, self._peers.rank, size, shuffle=shuffle, labels=labels, seed=seed, passes=self._passes
+                source,
+                rows,
+                self._peers.rank,
+                size,
+                shuffle=shuffle,
+                labels=labels,
+                seed=seed,
+                device=self._device,
+                passes=self._passes,
             )
         shard = Shard(features=source.features, labels=source.labels.to(labels))  # Copied batch by batch.
         return shard_batches(

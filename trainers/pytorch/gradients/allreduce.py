@@ -45,7 +45,8 @@ class AllReduce:
         self._shared: set[nn.Parameter] = set()
         self._sums: WeakKeyDictionary[Optimizer, _Sum] = WeakKeyDictionary()
         self._updates: WeakKeyDictionary[Optimizer, int] = WeakKeyDictionary()
-        self._hooked: set[nn.Parameter] = set()
+        self._hooked: dict[nn.Parameter, Any] = {}
+        """The handle of each parameter's hook."""
         self._now: _Sum | None = None
         """What a backward pass of ours is for."""
         self._completes = False
@@ -111,6 +112,10 @@ class AllReduce:
 
     def close(self) -> dict[str, Any]:
         """Nothing happened that the metrics do not show."""
+        # Python's garbage collector does not see the hooks that a parameter holds: model and gradients would stay.
+        for handle in self._hooked.values():
+            handle.remove()
+        self._hooked.clear()
         return {}
 
     def _step(self, optimizer: Optimizer, gradients: Iterable[Tensor | None], max_norm: float | None = None) -> None:
@@ -131,8 +136,8 @@ class AllReduce:
         if known is None or not known.is_of(parameters):
             for parameter in parameters:
                 if parameter not in self._hooked:
-                    self._hooked.add(parameter)
-                    parameter.register_post_accumulate_grad_hook(self._arrived)  # type: ignore[no-untyped-call]
+                    hook: Any = parameter.register_post_accumulate_grad_hook
+                    self._hooked[parameter] = hook(self._arrived)
                     if parameter.grad is not None:
                         self._strays.add(parameter)
             known = self._sums[optimizer] = _Sum(parameters)

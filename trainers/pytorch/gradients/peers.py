@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -13,13 +13,16 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined]  # documented, and not in __all__
 
-from trainers.errors import TrialError
+from trainers.errors import BrokenWorkerError, GangError, TrialError
 from trainers.gangs import WorkerContext, one_line
 from trainers.pytorch.distribution import Peers
-from trainers.pytorch.gradients.interface import interface_of
+from trainers.pytorch.gradients.environment import Environment, free_port, network, variables
+from trainers.pytorch.gradients.leaving import Watch, leave
 
 _SAID = "\n"
 """At the end of what rank 0 comes to a meeting with: that it says yes, to whatever the others take that for."""
+_FAILED = "failed"
+"""Key that the worker sets which fails first; its value is the reason."""
 _DESTROYED = "destroyed"
 """Key that a worker sets which has no group any more."""
 
@@ -67,17 +70,19 @@ class ProcessGroup:
         self._broken = False
         self._generation = 0
         timeout = timedelta(seconds=timeout_s)
-        if interface := interface_of(context.node_ip):
-            # Else gloo listens where the host's name leads, which on many machines is their own loopback.
-            os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
         home, store = None, None
         if self.rank == 0:
             store = TCPStore(
                 context.node_ip, 0, self.world_size, is_master=True, wait_for_workers=False, timeout=timeout
             )
-            home = (context.node_ip, store.port, uuid.uuid4().hex)
-        address, port, self._name = context.broadcast(home)
+            home = (context.node_ip, store.port, uuid.uuid4().hex, free_port(context.node_ip))
+        address, port, self._name, free = context.broadcast(home)
         self._store = store or TCPStore(address, port, is_master=False, timeout=timeout)
+        self._environment = Environment({**network(context.node_ip), **variables(context, address, free)})
+        # While a thread waits for a key, others wait for the connection.
+        on_gpus = self.world_size > 1 and device.type == "cuda"
+        self._watched = TCPStore(address, port, is_master=False, timeout=timeout) if on_gpus else None
+        self._watch: Watch | None = None
         self._join()
 
     def _join(self) -> None:
@@ -91,6 +96,14 @@ class ProcessGroup:
         )
         self._meeting = PrefixStore(f"{name}/meeting", self._store)
         self._meetings = 0
+        if self._watched is not None:
+            meeting = PrefixStore(f"{name}/meeting", self._watched)
+            self._watch = Watch(lambda: bool(meeting.check([_FAILED])))
+
+    def _leave(self, *, abort: bool = False) -> None:
+        if self._watch is not None:
+            self._watch.stop()
+        leave(self._device, abort=abort)
 
     @property
     def generation(self) -> int:
@@ -145,18 +158,22 @@ class ProcessGroup:
         """Takes the group apart, since this worker will not come: peers that wait for it fail too.
 
         Returns:
-            The error to raise: that of the worker that failed first, which the others only followed.
+            The error to raise: that of the worker that failed first, which the others only followed; or one that says
+            that this worker is broken, where it cannot leave the group.
         """
         self._broken = True
         if self.world_size == 1:
             return error
         reason = f"rank {self.rank} failed: {one_line(error)}"
         try:
-            first = self._meeting.compare_set("failed", "", reason).decode()
+            first = self._meeting.compare_set(_FAILED, "", reason).decode()
             self._meeting.set(f"{self._meetings}/end", reason)
         except RuntimeError:
             first = reason  # Rank 0, which keeps the store, is gone.
-        _leave()
+        try:
+            self._leave(abort=True)
+        except GangError:
+            return BrokenWorkerError(first)
         own = first == reason or isinstance(error, TrialError)
         return error if own else TrialError(first)
 
@@ -166,7 +183,7 @@ class ProcessGroup:
             self._broken = False
             self._generation += 1
             if self.world_size == 1:
-                _leave()
+                self._leave()
             self._join()
 
     def mend(self) -> None:
@@ -175,14 +192,16 @@ class ProcessGroup:
             self._meeting.set(_DESTROYED, "")
         self.meet("the end of its assignment")
         if self._meeting.check([_DESTROYED]):
-            _leave()
+            self._leave()
             self._generation += 1
             self._join()
 
     def close(self) -> None:
         """Leaves the group."""
         if not self._broken or self.world_size == 1:
-            _leave()
+            with suppress(GangError):  # The process ends as well.
+                self._leave()
+        self._environment.restore()
 
     def _outcome(self, number: int) -> str:
         """Rank 0's answer, marked as such; or how the workers disagree."""
@@ -192,11 +211,6 @@ class ProcessGroup:
             return _SAID * (came[0] != calls[0])
         places = ", ".join(f"rank {rank} in {what}" for rank, what in enumerate(calls))
         return f"the workers went different ways: {places}; every rank has to call the same methods in the same order"
-
-
-def _leave() -> None:
-    if dist.is_initialized():  # Else the user's code has.
-        dist.destroy_process_group()
 
 
 def share(peers: Peers, tensors: Sequence[Tensor]) -> None:

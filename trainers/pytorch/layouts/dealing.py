@@ -44,5 +44,10 @@ class LaidOut:
 
         return Sharded(parts)
 
+    def forget(self) -> None:
+        """See `Distributing.forget`."""
+        if self._groups is not None:
+            self._groups.forget()
+
     def close(self) -> None:
         """See `Distributing.close`."""

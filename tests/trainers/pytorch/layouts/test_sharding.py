@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+import re
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from ray.train import ScalingConfig
+from torch import nn
 
-from tests.support.networks import assignment
+from tests.support.networks import assignment, data
 from tests.support.process_gang import ProcessGang, process_gang, serve_alone
-from tests.support.transformer import train_text
-from trainers import TorchTrainer
-from trainers.gangs.messages import Segment
+from tests.support.transformer import PLAN, Transformer, loss_of, text, train_text
+from trainers import DivergedError, ModelPlan, TorchTrainer, TrainContext, TrialError
+from trainers.channels import Channel
+from trainers.gangs.messages import Report, Segment
 
 pytestmark = pytest.mark.process
+
+Trained = tuple[tuple[Report, ...], dict[str, torch.Tensor]]
+"""Reports, and parameters by name."""
+
+WORDS = {"global_batch_size": 8, "clip": 0.5}
 
 EPOCHS = 5
 """Of 4 updates each, the last of which has 3 rows of 8."""
@@ -45,12 +53,12 @@ def program(function: Any, layout: str = "", **options: Any) -> Any:
 
 
 def ended(answers: list[Any]) -> list[Segment]:
-    """The segments of all ranks' last assignments."""
+    """Rank 0's segments, where every rank's assignments came to one."""
     for answer in answers:
         for each in answer:
             if isinstance(each, Exception):
                 raise each
-    return [answer[-1] for answer in answers]
+    return list(answers[0])
 
 
 def parameters(folder: Path) -> dict[str, torch.Tensor]:
@@ -61,29 +69,166 @@ def parameters(folder: Path) -> dict[str, torch.Tensor]:
     return values
 
 
-@pytest.fixture(scope="module", params=[torch.float64, torch.float32], ids=str)
-def alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any, Any]:
-    """What one worker comes to."""
-    folder = tmp_path_factory.mktemp("alone")
-    words = {"global_batch_size": 8, "clip": 0.5, "leave": str(folder)}
-    made = program(partial(train_text, dtype=request.param))()
-    segment = serve_alone(made, assignment(folder / "trials", stop=EPOCHS, **words))[0]
-    assert isinstance(segment, Segment), segment
-    return request.param, segment.reports, parameters(folder)
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[[torch.dtype], Trained]:
+    """What one worker comes to, by the type of its numbers."""
+
+    @cache
+    def trained(dtype: torch.dtype) -> Trained:
+        folder = tmp_path_factory.mktemp("alone")
+        made = program(partial(train_text, dtype=dtype))()
+        segment = serve_alone(made, assignment(folder / "trials", stop=EPOCHS, **WORDS, leave=str(folder)))[0]
+        assert isinstance(segment, Segment), segment
+        return segment.reports, parameters(folder)
+
+    return trained
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
 def test_losses_and_parameters_are_those_of_one_worker(
-    gang: ProcessGang, alone: tuple[Any, Any, Any], tmp_path: Path, layout: str
+    gang: ProcessGang, alone: Callable[[torch.dtype], Trained], tmp_path: Path, layout: str, dtype: torch.dtype
 ) -> None:
-    dtype, reports, values = alone
+    reports, values = alone(dtype)
     near = 1e-12 if dtype == torch.float64 else 2e-5
-    words = {"global_batch_size": 8, "clip": 0.5, "leave": str(tmp_path)}
     made = program(partial(train_text, dtype=dtype), layout)
-    segment = ended(gang.run(made, assignment(tmp_path / "trials", stop=EPOCHS, **words)))[0]
+    order = assignment(tmp_path / "trials", stop=EPOCHS, **WORDS, leave=str(tmp_path))
+    (segment,) = ended(gang.run(made, order))
     for mine, theirs in zip(segment.reports, reports, strict=True):
-        assert mine.metrics["train:loss"] == pytest.approx(theirs.metrics["train:loss"], abs=near)
+        assert mine.metrics == pytest.approx(theirs.metrics, abs=near)
     found = parameters(tmp_path)
     assert found.keys() == values.keys()
     for name, value in values.items():
         assert (found[name] - value).abs().max() < near, name
+
+
+def test_trials_of_all_layouts_take_turns_on_one_gang(gang: ProcessGang, tmp_path: Path) -> None:
+    """And each comes to the same, whichever was before it."""
+    layouts = ["shard=4", "", "tensor=2", "shard=4", "tensor=2", "shard=2 tensor=2"]
+    orders = [
+        assignment(tmp_path, stop=1, name=f"trial-{at}", layout=layout or "shard=1", **WORDS)
+        for at, layout in enumerate(layouts)
+    ]
+    losses = [segment.reports[0].metrics["train:loss"] for segment in ended(gang.run(program(train_text), *orders))]
+    assert losses == pytest.approx([losses[0]] * len(losses), abs=1e-12)
+    assert (losses[0], losses[2]) == (losses[3], losses[4])
+
+
+def fails_on_one(context: TrainContext) -> None:
+    """On one worker, between its steps; the others wait for it in a collective."""
+    model = context.prepare_model(Transformer().double(), PLAN)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in context.epochs():
+        for step in range(4):
+            if context.hyperparameters["fail"] and step == 2 and torch.distributed.get_rank() == 2:
+                raise ValueError("as asked")
+            context.step(loss_of(model, text(2)), optimizer)
+        context.report({"train:loss": 1.0}, checkpoint={"none": 0})
+
+
+@pytest.mark.parametrize("layout", ["shard=4", "tensor=4"])
+def test_a_worker_that_fails_ends_the_trial_for_all_and_the_next_one_trains(
+    gang: ProcessGang, tmp_path: Path, layout: str
+) -> None:
+    orders = [assignment(tmp_path, stop=1, name=name, fail=name == "failing", **WORDS) for name in ("failing", "sound")]
+    answers = gang.run(program(fails_on_one, layout), *orders)
+    assert [str(answer[0]) for answer in answers if "as asked" in str(answer[0])], answers
+    assert all(isinstance(answer[0], Exception) for answer in answers)
+    assert not [answer[0] for answer in answers if "Timed out" in str(answer[0])]
+    assert all(isinstance(answer[1], Segment) for answer in answers), answers
+
+
+def counts_rows(context: TrainContext) -> None:
+    """Rows of a channel: each part has its own, and those who share a model have the same."""
+    shard = context.shard("train")
+    seen = context.sum(shard.features[:, 0].double().sum())
+    for _ in context.epochs():
+        context.report(
+            {"train:rows": float(context.sum(float(len(shard)))), "train:sum": float(seen), "train:own": len(shard)},
+            checkpoint={"none": 0},
+        )
+
+
+@pytest.mark.parametrize(("layout", "parts"), [("shard=4", 4), ("tensor=2", 2), ("tensor=4", 1), ("shard=1", 4)])
+def test_rows_are_dealt_out_to_the_data_parallel_parts(
+    gang: ProcessGang, tmp_path: Path, layout: str, parts: int
+) -> None:
+    features, labels = data(96)
+
+    def make() -> Any:
+        trainer = TorchTrainer(counts_rows, scaling=ScalingConfig(num_workers=0), report_timeout_s=60.0)
+        return trainer.program({"train": Channel.of((features, labels), name="train").place(4)})
+
+    (segment,) = ended(gang.run(make, assignment(tmp_path, stop=1, layout=layout)))
+    metrics = segment.reports[0].metrics
+    assert metrics["train:rows"] == 96
+    assert metrics["train:own"] == 96 / parts
+    assert metrics["train:sum"] == pytest.approx(features[:, 0].astype(float).sum())
+
+
+def no_plan(context: TrainContext) -> None:
+    context.prepare_model(Transformer())
+
+
+def wrong_plan(context: TrainContext) -> None:
+    context.prepare_model(Transformer(), ModelPlan(tensor={"blocks.*.ups": "colwise"}))
+
+
+def wrong_blocks(context: TrainContext) -> None:
+    context.prepare_model(Transformer(), ModelPlan(blocks=(nn.Conv2d,)))
+
+
+def wrong_style(context: TrainContext) -> None:
+    context.prepare_model(Transformer(), ModelPlan(tensor={"blocks.*.before": "colwise"}))
+
+
+def odd_width(context: TrainContext) -> None:
+    context.prepare_model(nn.Sequential(nn.Linear(3, 7)), ModelPlan(tensor={"0": "colwise"}))
+
+
+def early_optimizer(context: TrainContext) -> None:
+    model = nn.Sequential(nn.Linear(3, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    context.step(context.prepare_model(model)(torch.ones(2, 3)).sum(), optimizer)
+
+
+def two_optimizers(context: TrainContext) -> None:
+    models = [context.prepare_model(nn.Sequential(nn.Linear(3, 4))) for _ in range(2)]
+    for model in models:
+        context.step(model(torch.ones(2, 3)).sum(), torch.optim.SGD(model.parameters(), lr=0.1))
+
+
+@pytest.mark.parametrize(
+    ("function", "layout", "error"),
+    [
+        (no_plan, "tensor=4", "has to know how Transformer's matrices are dealt out"),
+        (wrong_plan, "tensor=4", r"'blocks.\*.ups' matches no module of Transformer; did you mean 'blocks.[0-3].up'"),
+        (wrong_blocks, "shard=4", "Transformer has no module of Conv2d"),
+        (wrong_style, "tensor=2", "'blocks.0.before' is a LayerNorm and is to be dealt out as 'colwise'"),
+        (odd_width, "tensor=4", "'0' has 7 columns to deal out over tensor=4 workers"),
+        (early_optimizer, "shard=4", "make it after context.prepare_model"),
+        (two_optimizers, "shard=4", "steps with several optimizers"),
+    ],
+)
+def test_what_cannot_be_is_told_before_training(
+    gang: ProcessGang, tmp_path: Path, function: Any, layout: str, error: str
+) -> None:
+    for answer in gang.run(program(function, layout), assignment(tmp_path, stop=1)):
+        assert isinstance(answer[0], TrialError)
+        assert re.search(error, str(answer[0])), answer[0]
+
+
+def makes_nan(context: TrainContext) -> None:
+    model = context.prepare_model(nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in context.epochs():
+        # On one worker alone: all of them see it.
+        scale = float("nan") if context.rank == 1 else 1.0
+        context.step(model(torch.ones(2, 3)).sum() * scale, optimizer)
+        context.report({"train:loss": 1.0}, checkpoint={"none": 0})
+
+
+def test_gradients_that_are_not_finite_on_one_worker_end_the_trial_on_all(gang: ProcessGang, tmp_path: Path) -> None:
+    for answer in gang.run(program(makes_nan, "shard=4"), assignment(tmp_path, stop=1)):
+        assert isinstance(answer[0], DivergedError)
+        assert "gradients are not finite after 0 updates" in str(answer[0])

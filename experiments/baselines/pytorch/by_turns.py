@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from ray.train import ScalingConfig
 
-from experiments.baselines.torchrun import REPLICAS, SHARDED, Torchrun
+from experiments.baselines.pytorch.torchrun import REPLICAS, SHARDED, Torchrun
 from experiments.baselines.training_loops import HIDDEN, LEARNING, TRAIN, layers, plain
 from experiments.workloads.repeated_trial import RepeatedTrial
 from trainers import Layout, TorchTrainer

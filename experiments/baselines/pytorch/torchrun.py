@@ -52,7 +52,14 @@ class Torchrun:
         # Commands and answers go through a key-value store: waiting has a deadline and takes no processor time.
         self._store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=ANSWER)
         arguments = [str(self._store.port), str(folder), str(niceness)]
-        run = ["--standalone", "--nproc-per-node", str(workers), "-m", "experiments.baselines.torchrun", *arguments]
+        run = [
+            "--standalone",
+            "--nproc-per-node",
+            str(workers),
+            "-m",
+            "experiments.baselines.pytorch.torchrun",
+            *arguments,
+        ]
         self._process = subprocess.Popen([sys.executable, "-m", "torch.distributed.run", *run])
 
     def start(self) -> None:

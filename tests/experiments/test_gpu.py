@@ -1,0 +1,107 @@
+"""The benchmark of GPUs: what it makes of its parts, and that those which CPUs can show run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.gpu import NOT_RUN, Place, page_tables, rows, targets
+from experiments.shared.benchmark import targets_to_json
+from tests.support.processes import python
+
+RECOVERED = {
+    "error": "RuntimeError: no memory",
+    "seconds_to_the_error": 0.5,
+    "seconds_to_the_next_end": 2.0,
+    "workers_lost": 0,
+    "same_workers": True,
+    "difference": 1e-7,
+}
+PARTS: dict[str, dict[str, Any]] = {
+    "losses": {"expected": [1.0], "found": [1.0], "difference": 2e-6},
+    "worker": {"threads": 4.0, "gpus_seen": 2.0, "told_workers": 2.0},
+    "starts": {"cold": [12.0], "warm": [0.02, 0.03, 0.04]},
+    "memory": {"held_bytes": [512.0, 512.0], "trials": 2, "grown_bytes": 0.0},
+    "out_of_memory": RECOVERED,
+    "peer": RECOVERED,
+    "assertion": {**RECOVERED, "workers_lost": 1, "same_workers": False},
+    "xgboost": {"here": 0.5, "there": 0.5, "difference": 0.0},
+    "step": {"here": [1.0, 1.0], "there": [0.99, 0.99]},
+    "host_rows": {"here": [1.0], "there": [0.9], "equal": True},
+}
+ON_GPUS = {name: {"ran_on": "2 x A GPU, NCCL", **part} for name, part in PARTS.items()}
+
+
+def changed(name: str, **values: Any) -> dict[str, dict[str, Any]]:
+    return {**ON_GPUS, name: {**ON_GPUS[name], **values}}
+
+
+def missed(parts: dict[str, dict[str, Any]]) -> list[str]:
+    return [target.promise for target in targets(parts) if not target.kept]
+
+
+def test_each_part_that_ran_is_held_to_its_promise() -> None:
+    assert missed(ON_GPUS) == []
+    assert len(targets(ON_GPUS)) == len(PARTS) - 1  # "worker" is told, and promised nothing.
+    assert missed(changed("step", there=[0.97, 0.97])) == ["samples a second, over plain PyTorch's"]
+    assert missed(changed("losses", difference=2e-4)) == ["losses, part by which they differ from one CPU's"]
+    assert missed(changed("losses", difference=float("nan"))) != []
+    assert missed(changed("memory", grown_bytes=4.0)) == ["bytes that trials left behind"]
+    assert missed(changed("starts", warm=[1.0])) == ["first step on a warm gang, sooner than on a cold one"]
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("out_of_memory", {"workers_lost": 1}),
+        ("out_of_memory", {"error": ""}),
+        ("peer", {"difference": float("nan")}),
+        ("assertion", {"workers_lost": 0}),
+        ("assertion", {"workers_lost": 2}),
+    ],
+)
+def test_a_recovery_that_lost_what_it_should_not_or_kept_what_is_broken_failed(
+    name: str, values: dict[str, Any]
+) -> None:
+    assert len(missed(changed(name, **values))) == 1
+
+
+def test_what_did_not_run_is_said_and_promises_nothing() -> None:
+    parts = {**ON_GPUS, "assertion": {"ran_on": "2 x CPU, gloo", "not_run": NOT_RUN}}
+    assert len(targets(parts)) == len(targets(ON_GPUS)) - 1
+    assert ("assertion", NOT_RUN, "") in rows(parts)
+
+
+def test_the_pages_tables_are_made_of_the_result() -> None:
+    result = json.loads(json.dumps({"parts": ON_GPUS, "targets": targets_to_json(targets(ON_GPUS))}))
+    made = page_tables(result)
+    assert "| step | 2 x A GPU, NCCL | 0.990 times, medians 1.000 and 0.990 s |" in made["parts"]
+    assert made["promises"].count("kept") == len(targets(ON_GPUS))
+
+
+def test_a_gang_has_a_worker_for_each_gpu_four_at_most_and_two_without() -> None:
+    assert [Place(gpus=("a GPU",) * count).workers for count in (0, 1, 3, 8)] == [2, 1, 3, 4]
+    assert Place(gpus=()).words == "2 x CPU, gloo"
+    assert Place(gpus=("A GPU",)).scaling(1).use_gpu
+    assert not Place(gpus=()).scaling(2).use_gpu
+
+
+@pytest.mark.ray
+def test_it_runs_and_says_what_it_could_not(tmp_path: Path) -> None:
+    """The whole benchmark, small, on whatever there is: losses of one CPU, nothing left behind, recoveries."""
+    done = python("-m", "experiments.gpu", "--quick", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    result = json.loads((tmp_path / "result.json").read_text())
+    parts = result["parts"]
+    assert parts.keys() == PARTS.keys()
+    not_run = {name for name, part in parts.items() if part.get("not_run") == NOT_RUN}
+    assert not_run == (set() if result["gpus"] else {"assertion", "host_rows", "xgboost"})
+    assert parts["worker"]["told_workers"] == Place.here().workers
+    assert parts["memory"]["grown_bytes"] <= 0
+    timed = ("samples a second", "first step")
+    assert [
+        each["promise"] for each in result["targets"] if not each["kept"] and not each["promise"].startswith(timed)
+    ] == []

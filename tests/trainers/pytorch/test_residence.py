@@ -1,0 +1,81 @@
+"""Where a worker's rows lie: one budget for all channels of a GPU, given out in a stated order.
+
+PyTorch's device "meta" stands for the GPU: rows that were put there are seen to be.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from trainers import Channel, DataError
+from trainers.channels import PlacedChannel
+from trainers.pytorch.data import residence
+from trainers.pytorch.data.loading import Shard
+from trainers.pytorch.data.residence import Room, held, shard_of
+
+META, ROW = torch.device("meta"), 4 * 4 + 4
+"""Bytes of a row of four features and a label."""
+
+
+def channel(name: str, rows: int) -> PlacedChannel:
+    table = np.random.default_rng(1).normal(size=(rows, 5)).astype("float32")
+    return Channel.of(table, name=name).place(0)
+
+
+def resident(channels: dict[str, int], nbytes: int, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
+    """Of channels with so many rows: which lie on the device, in the order of what was returned."""
+    monkeypatch.setattr(Room, "of", lambda device: Room(device, nbytes))
+    shards = held({name: channel(name, rows) for name, rows in channels.items()}, [0], 1, META)
+    found = {}
+    for name, shard in shards.items():
+        assert isinstance(shard, Shard)
+        assert shard.features.device == shard.labels.device
+        assert len(shard) == channels[name]
+        found[name] = shard.features.device == META
+    return found
+
+
+def test_all_channels_share_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each would have fit alone; together they would have taken more than what is theirs."""
+    channels = {"train": 50, "validation": 30, "test": 30}
+    assert resident(channels, 110 * ROW, monkeypatch) == {"train": True, "validation": True, "test": True}
+    assert resident(channels, 109 * ROW, monkeypatch) == {"train": True, "validation": True, "test": False}
+    assert resident(channels, 50 * ROW, monkeypatch) == {"train": True, "validation": False, "test": False}
+    assert resident(channels, 0, monkeypatch) == {"train": False, "validation": False, "test": False}
+
+
+def test_what_is_trained_on_comes_first_and_what_still_fits_is_not_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    channels = {"validation": 30, "train": 50, "test": 20}
+    assert resident(channels, 70 * ROW, monkeypatch) == {"validation": False, "train": True, "test": True}
+    assert list(resident(channels, 70 * ROW, monkeypatch)) == ["validation", "train", "test"]
+
+
+def test_the_budget_is_half_of_what_is_free_when_the_gang_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (asked.append(device), (1001, 5000))[1])
+    room = Room.of(torch.device("cuda", 1))
+    assert (room.device, room._left) == (torch.device("cuda", 1), 500)
+    assert asked == [torch.device("cuda", 1)]
+
+
+def test_on_a_cpu_rows_stay_where_they_are() -> None:
+    table = np.zeros((3, 5), dtype="float32")
+    shard = shard_of("train", Channel.of(table, name="train").place(0).pieces(0, 1)[0]())
+    assert Room.of(torch.device("cpu")).put(shard) is shard
+
+
+def test_rows_that_do_not_fit_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not into pinned memory either: a channel that is too large for a GPU would be in the host's memory twice."""
+    monkeypatch.setattr(residence, "RESIDENT", 0.0)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (10**9, 10**9))
+    shard = Shard(features=torch.zeros(4, 2), labels=torch.zeros(4))
+    assert Room.of(torch.device("cuda", 0)).put(shard) is shard
+
+
+def test_rows_of_no_numbers_are_refused_by_name() -> None:
+    table = np.zeros((3, 5), dtype="float32")
+    table[1, 2] = np.nan
+    with pytest.raises(DataError, match="channel 'validation' lacks 1 values"):
+        held({"validation": Channel.of(table, name="validation").place(0)}, [0], 1, torch.device("cpu"))

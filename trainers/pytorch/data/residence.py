@@ -1,0 +1,105 @@
+"""Residence of a worker's rows: on its GPU while there is room, else in the host's memory, copied batch by batch."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import torch
+
+from trainers.channels import PlacedChannel, Table
+from trainers.errors import DataError
+from trainers.pytorch.data.loading import Shard
+from trainers.pytorch.data.streaming import Stream
+
+RESIDENT = 0.5
+"""The part of a GPU's free memory that a gang's data may fill, all channels together."""
+
+
+def held(
+    channels: Mapping[str, PlacedChannel], ranks: Sequence[int], world_size: int, device: torch.device
+) -> dict[str, Shard | Stream]:
+    """The rows of each channel: whole, or in pieces where they come from a Ray Dataset of several blocks.
+
+    Args:
+        channels: placed for the gang.
+        ranks: whose rows: this worker's, and of those who share a model with it.
+        world_size: workers of the gang.
+        device: of this worker.
+
+    Raises:
+        DataError: a column holds categories, or values are missing.
+    """
+    room = Room.of(device)
+    # What is trained on is read most often; then as the channels were given.
+    order = sorted(channels, key=lambda name: name != "train")
+    placed = {name: _held(channels[name], ranks, world_size, room) for name in order}
+    return {name: placed[name] for name in channels}
+
+
+class Room:
+    """Room that is left for rows on a device; who asks first gets it.
+
+    Args:
+        device: of the worker.
+        nbytes: of all channels that lie on it; None where it is no GPU, and rows stay where they are.
+    """
+
+    def __init__(self, device: torch.device, nbytes: int | None) -> None:
+        self.device = device
+        self._left = nbytes
+
+    @classmethod
+    def of(cls, device: torch.device) -> Room:
+        """As large a part of the memory as is free now as data may fill."""
+        if device.type != "cuda":
+            return cls(device, None)
+        free, _ = torch.cuda.mem_get_info(device)
+        return cls(device, int(RESIDENT * free))
+
+    def put(self, shard: Shard) -> Shard:
+        """Rows on the device if they fit into what is left, else as they are."""
+        nbytes = shard.features.nbytes + shard.labels.nbytes
+        if self._left is None or nbytes > self._left:
+            return shard
+        self._left -= nbytes
+        return Shard(features=shard.features.to(self.device), labels=shard.labels.to(self.device))
+
+
+def shard_of(name: str, table: Table) -> Shard:
+    """A worker's rows as tensors, in the host's memory.
+
+    Raises:
+        DataError: a column holds categories, or values are missing.
+    """
+    if not isinstance(table.features, np.ndarray):
+        raise DataError(f"channel {name!r} has columns of categories; encode them as numbers (pandas.get_dummies, say)")
+    if np.isnan(table.features.sum()) and (missing := int(np.isnan(table.features).sum())):
+        raise DataError(
+            f"channel {name!r} lacks {missing} values (NaN), and a network takes no missing ones; fill them in, or "
+            "drop their rows"
+        )
+    with warnings.catch_warnings():
+        # Arrays in Ray's object store are read-only, and nothing here writes to them.
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return Shard(features=torch.from_numpy(table.features), labels=torch.from_numpy(table.labels))
+
+
+def _held(channel: PlacedChannel, ranks: Sequence[int], world_size: int, room: Room) -> Shard | Stream:
+    pieces = [piece for rank in ranks for piece in channel.pieces(rank, world_size)]
+    if len(pieces) == len(ranks):
+        return room.put(_joined([shard_of(channel.name, piece()) for piece in pieces]))
+
+    def fetch(piece: Callable[[], Table]) -> Callable[[], Shard]:
+        return lambda: shard_of(channel.name, piece())
+
+    return Stream(fetch=[fetch(piece) for piece in pieces], rows=[len(piece().labels) for piece in pieces])
+
+
+def _joined(shards: Sequence[Shard]) -> Shard:
+    if len(shards) == 1:
+        return shards[0]
+    return Shard(
+        features=torch.cat([shard.features for shard in shards]), labels=torch.cat([shard.labels for shard in shards])
+    )
