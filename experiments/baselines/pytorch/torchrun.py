@@ -31,6 +31,7 @@ ANSWER = timedelta(seconds=300)
 END_SECONDS = 30.0
 REPLICAS, SHARDED = "DDP", "FSDP2"
 SHARDS = "shards"
+MODULE = "experiments.baselines.pytorch.torchrun"
 
 
 class Torchrun:
