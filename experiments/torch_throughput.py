@@ -254,7 +254,8 @@ def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
     hidden = "-".join(map(str, result["setting"]["hidden"]))
     made = {
         "trained": f"{measured.rows}; layers of {hidden} units behind the inputs; {measured.throughput.what}. Weights "
-        f"after an epoch in one order differed by {measured.throughput.difference:.1g} at most.",
+        f"after an epoch in one order differed by {measured.throughput.difference:.1g} at most."
+        + (f" Processor seconds of a turn: {busy}." if (busy := _processor(measured.throughput)) else ""),
         "speeds": markdown(SPEEDS, _speeds(measured)),
         "starts": markdown(STARTS, _starts(measured)),
         "promises": promised(result["targets"]),
@@ -281,7 +282,15 @@ def show(measured: Measured) -> Group:
 
 SPEEDS = ("samples a second", "median", "least", "most")
 STARTS = ("from handing out a trial to its first step, seconds", "median", "least", "most", "of")
-NETWORKS = ("samples a second", "here", "torchrun", "ratio", "", "weights differ by at most")
+NETWORKS = (
+    "samples a second",
+    "here",
+    "torchrun",
+    "ratio",
+    "",
+    "weights differ by at most",
+    "processor seconds of a turn",
+)
 GPU = ("samples a second", "here", "plain PyTorch", "ratio", "")
 
 
@@ -303,8 +312,13 @@ def _starts(measured: Measured) -> list[tuple[str, ...]]:
 def _networks(measured: Measured) -> list[tuple[str, ...]]:
     """What was trained for each, its speeds, and how far both sides' weights are apart after an epoch in one order."""
     return [
-        (f"{turns.name}: {turns.what}", *_compared(turns), f"{turns.difference:.1g}") for turns in measured.networks
+        (f"{turns.name}: {turns.what}", *_compared(turns), f"{turns.difference:.1g}", _processor(turns))
+        for turns in measured.networks
     ]
+
+
+def _processor(turns: Turns) -> str:
+    return "{:.2f} here, {:.2f} under torchrun".format(*turns.processor) if turns.processor else ""
 
 
 def _on_gpu(measured: Measured) -> list[tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from trainers import TrainContext
 from trainers.pytorch import ModelPlan
 
 TRAIN = "experiments.baselines.training_loops:train"
+PROCESSOR = "train:processor_seconds"
 LEARNING = {"lr": 0.05, "momentum": 0.9, "shuffle": True}
 BATCH = 100
 HIDDEN = (128, 64, 10)
@@ -80,8 +82,11 @@ def network_of(given: Mapping[str, Any]) -> Network:
 
 
 def train(context: TrainContext) -> None:
-    """The loop as a training function; `network`, what that takes, and `shuffle` are hyperparameters."""
-    given = context.hyperparameters
+    """The loop as a training function; `network`, what that takes, and `shuffle` are hyperparameters.
+
+    It reports the last loss, and the seconds of processors that this process has taken since it was called.
+    """
+    given, began = context.hyperparameters, time.process_time()
     network = network_of(given)
     batches = context.prepare_data("train", shuffle=given["shuffle"], labels=torch.int64)
     model = context.prepare_model(network.model(given), network.plan)
@@ -92,7 +97,8 @@ def train(context: TrainContext) -> None:
             loss = loss_of(model(inputs), targets)
             context.step(loss, optimizer)
         state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
-        context.report({"train:loss": loss.item()}, checkpoint=state)
+        metrics = {"train:loss": loss.item(), PROCESSOR: time.process_time() - began}
+        context.report(metrics, checkpoint=state)
 
 
 def plain(

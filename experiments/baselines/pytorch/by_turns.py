@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -13,7 +14,7 @@ import torch
 from ray.train import ScalingConfig
 
 from experiments.baselines.pytorch.torchrun import REPLICAS, SHARDED, Torchrun
-from experiments.baselines.training_loops import HIDDEN, LEARNING, TRAIN, layers, plain
+from experiments.baselines.training_loops import HIDDEN, LEARNING, PROCESSOR, TRAIN, layers, plain
 from experiments.workloads.repeated_trial import RepeatedTrial
 from trainers import Layout, TorchTrainer
 from trainers.channels import open_channels
@@ -34,6 +35,8 @@ class Turns:
         plain: the same in plain PyTorch.
         difference: the largest of the weights of both after an epoch without shuffling; None where not compared.
         name: of the case.
+        processor: median seconds of processors that rank 0 took for a turn: here, and in plain PyTorch. Other work on
+            the machine hardly changes these; waiting for the other worker is not in them.
     """
 
     what: str
@@ -42,6 +45,7 @@ class Turns:
     plain: list[float]
     difference: float | None = None
     name: str = ""
+    processor: tuple[float, float] | None = None
 
     @property
     def ratios(self) -> list[float]:
@@ -83,6 +87,7 @@ def by_turns(case: Case, workers: int, scratch: str) -> Turns:
     layout = Layout(shard=workers) if case.wrapper == SHARDED else None
     trainer = TorchTrainer(TRAIN, scaling=ScalingConfig(num_workers=workers), hyperparameters=trial, layout=layout)
     here, there = list[float](), list[float]()
+    mine_busy, its_busy = list[float](), list[float]()
     with trainer.gangs("throughput", open_channels({"train": case.rows})) as gangs:
         gang = RepeatedTrial(gangs, trial, case.epochs, f"{folder}/here", SEED)
         gang.start(trainer.workers)
@@ -97,9 +102,12 @@ def by_turns(case: Case, workers: int, scratch: str) -> Turns:
             for turn in range(case.turns):
                 for who in ("here", "there") if turn % 2 else ("there", "here"):
                     if who == "here":
-                        here.append(gang.train().seconds)
+                        trained = gang.train()
+                        here.append(trained.seconds)
+                        mine_busy.append(trained.segment.reports[-1].metrics[PROCESSOR])
                     else:
                         there.append(torchrun.train(told, case.epochs))
+                        its_busy.append(torchrun.processor_seconds)
         finally:
             torchrun.close()
     return Turns(
@@ -109,6 +117,7 @@ def by_turns(case: Case, workers: int, scratch: str) -> Turns:
         plain=there,
         difference=max(float((mine[name] - theirs[name]).abs().max()) for name in theirs),
         name=case.name,
+        processor=(statistics.median(mine_busy), statistics.median(its_busy)),
     )
 
 

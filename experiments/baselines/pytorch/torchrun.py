@@ -50,6 +50,8 @@ class Torchrun:
         np.save(folder / "features.npy", features)
         np.save(folder / "labels.npy", labels)
         self._workers, self._folder, self._turns, self._sharded = workers, folder, 0, False
+        self.processor_seconds = 0.0
+        """Of the last training, on process 0, until its model was to be written."""
         # Commands and answers go through a key-value store: waiting has a deadline and takes no processor time.
         self._store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=ANSWER)
         arguments = [str(self._store.port), str(folder), str(niceness)]
@@ -79,7 +81,9 @@ class Torchrun:
         began = time.perf_counter()
         self._store.set(f"told/{self._turns}", json.dumps({**hyperparameters, "epochs": epochs}))
         self._answers()
-        return time.perf_counter() - began
+        seconds = time.perf_counter() - began
+        self.processor_seconds = float(self._store.get(f"processor/{self._turns}"))
+        return seconds
 
     def model(self) -> dict[str, torch.Tensor]:
         """The state of the model that was trained last."""
@@ -123,7 +127,9 @@ def main(port: int, folder: Path, niceness: int) -> None:
     store.set(f"answer/{turn}/{rank}", "")
     while told := store.get(f"told/{(turn := turn + 1)}").decode():
         try:
-            _train(json.loads(told), features, labels, folder)
+            seconds = _train(json.loads(told), features, labels, folder)
+            if rank == 0:
+                store.set(f"processor/{turn}", str(seconds))
             store.set(f"answer/{turn}/{rank}", "")
         except Exception as error:
             store.set(f"answer/{turn}/{rank}", f"{type(error).__name__}: {error}")
@@ -131,7 +137,9 @@ def main(port: int, folder: Path, niceness: int) -> None:
     dist.destroy_process_group()
 
 
-def _train(given: dict[str, Any], features: torch.Tensor, labels: torch.Tensor, folder: Path) -> None:
+def _train(given: dict[str, Any], features: torch.Tensor, labels: torch.Tensor, folder: Path) -> float:
+    """Trains once; returns the processor seconds of it."""
+    began = time.process_time()
     torch.manual_seed(given["seed"])
     network, sharded = network_of(given), given.get("wrapper") == SHARDED
     model = network.model(given)
@@ -147,7 +155,9 @@ def _train(given: dict[str, Any], features: torch.Tensor, labels: torch.Tensor, 
         shuffle=given["shuffle"],
         text=network.text,
     )
+    seconds = time.process_time() - began
     _write(model, optimizer, folder, sharded=sharded)
+    return seconds
 
 
 def _shard(model: nn.Module, plan: ModelPlan | None) -> nn.Module:
