@@ -18,6 +18,7 @@ SCRIPTS = (
     "cluster_size",
     "why_it_broke",
     "mnist",
+    "tune_network",
     "early_stopping",
     "search_quality",
     "completion",
@@ -42,7 +43,17 @@ SCRIPTS = (
 """Modules of experiments/ that a user runs: none imports another."""
 
 HOUSE = {
-    "experiments": (*SCRIPTS, "programs", "convergence", "scaling", "stopping", "baselines", "workloads", "shared"),
+    "experiments": (
+        *SCRIPTS,
+        "programs",
+        "convergence",
+        "scaling",
+        "stopping",
+        "baselines",
+        "workloads",
+        "networks",
+        "shared",
+    ),
     "hpo": (
         "cli",
         "tuner",

@@ -2,16 +2,18 @@
 
     python -m experiments.torch_throughput [--workers 2] [--data-dir DIR] [--out DIR] [--quick]
 
-All parts train a fully connected network by SGD with momentum (`experiments.baselines.training_loops` has the loop
-twice, by hand and as a training function); the first on MNIST where it is found, otherwise on scikit-learn's digits,
-many times over.
+All parts train a small fully connected network by SGD with momentum (`experiments.baselines.training_loops` has the
+loop twice, by hand and as a training function); the first on MNIST where it is found, otherwise on scikit-learn's
+digits, many times over. The first part also trains two networks of `experiments.networks` by AdamW, each in replicas
+and in shards: a convolutional one on some of these images, and a GPT of 10.9 million parameters on some of the source
+of Python's standard library.
 
 *Throughput*: one trial on a gang that is up, from handing out the assignment until its result is there, its checkpoint
 written; against the same loop in plain PyTorch on as many processes of `torch.distributed.run`, with
-`DistributedDataParallel` and gloo, from telling them to train until all have answered, the checkpoint written. On both
-sides rows are read before and lie in memory as tensors, in another order in each epoch; processes have one thread each
-and the same niceness. The two take turns, and the promise is on the median of the ratios within a turn. That both did
-the same work shows in the weights after an epoch without shuffling, which have to agree.
+`DistributedDataParallel`, or `fully_shard` of each block, and gloo, from telling them to train until all have answered,
+the checkpoint written. On both sides rows are read before and lie in memory as tensors, in another order in each epoch;
+processes have one thread each and the same niceness. The two take turns, and the promise is on the median of the ratios
+within a turn. That both did the same work shows in the weights after an epoch without shuffling, which have to agree.
 
 *Starting*: from handing a trial to a gang that is up until its first training step; against calling `fit()` of
 `ray.train.torch.TorchTrainer`, as Ray documents it, until its first training step. To be fair to Ray Train, it polls
@@ -26,8 +28,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,9 +40,10 @@ from ray.train import Checkpoint, RunConfig, ScalingConfig
 from ray.train.torch import TorchTrainer as RayTorchTrainer, prepare_model
 from rich.console import Console, Group
 
+from experiments.baselines.pytorch.by_turns import SEED, Case, Turns, by_turns, on_gpu
+from experiments.baselines.pytorch.torchrun import REPLICAS, SHARDED
 from experiments.baselines.ray_as_documented import ENVIRONMENT
-from experiments.baselines.torchrun import Torchrun
-from experiments.baselines.training_loops import TRAIN, layers, plain
+from experiments.baselines.training_loops import BATCH, HIDDEN, LEARNING, TRAIN, layers, plain
 from experiments.shared.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
 from experiments.workloads.repeated_trial import RepeatedTrial
 from experiments.workloads.small_job import start_ray
@@ -50,48 +52,35 @@ from trainers import Channel, TorchTrainer
 from trainers.channels import open_channels
 from trainers.datasets import Dataset, find, load
 
-SEED, BATCH = 1729, 100
-LEARNING = {"lr": 0.05, "momentum": 0.9, "shuffle": True}
-HIDDEN = (128, 64, 10)
-GPU_NETWORKS = {"784-128-64-10": (100, HIDDEN), "784-4096-4096-10": (8192, (4096, 4096, 10))}
-"""Rows of an update, and the layers behind the inputs."""
+ADAMW = {"lr": 0.001, "weight_decay": 0.01, "shuffle": True}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """How large each part is: epochs of a trial, turns, starts of ours and of Ray Train's."""
+    """How large each part is.
+
+    Args:
+        epochs: of the small network's trial.
+        turns: of its, on each side.
+        network_turns: of each of the other networks.
+        images: rows that the convolutional network is trained on.
+        texts: that the GPT is.
+        size: of the GPT.
+        starts: of ours.
+        documented_starts: of Ray Train's.
+    """
 
     epochs: int = 5
     turns: int = 11
+    network_turns: int = 7
+    images: int = 4000
+    texts: int = 64
+    size: str = "base"
     starts: int = 50
     documented_starts: int = 5
 
 
-QUICK = Scale(epochs=1, turns=3, starts=5, documented_starts=1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Turns:
-    """A training by turns.
-
-    Args:
-        what: is trained, and on what.
-        samples: rows of all epochs.
-        here: wall seconds of each turn here.
-        plain: the same in plain PyTorch.
-        difference: the largest of the weights of both after an epoch without shuffling; None where not compared.
-    """
-
-    what: str
-    samples: int
-    here: list[float]
-    plain: list[float]
-    difference: float | None = None
-
-    @property
-    def ratios(self) -> list[float]:
-        """Samples a second here over those of plain PyTorch, by turn."""
-        return [there / here for here, there in zip(self.here, self.plain, strict=True)]
+QUICK = Scale(epochs=1, turns=3, network_turns=2, images=400, texts=32, size="tiny", starts=5, documented_starts=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +90,8 @@ class Measured:
     Args:
         workers: processes on each side, GPUs excepted.
         rows: the dataset that was trained on.
-        throughput: the first part.
+        throughput: the first part's small network.
+        networks: its others, each in replicas and in shards.
         starts: seconds of each start here.
         documented: of each with Ray Train.
         gpu: the third part; empty without a GPU.
@@ -113,6 +103,7 @@ class Measured:
     throughput: Turns
     starts: list[float]
     documented: list[float]
+    networks: list[Turns] = field(default_factory=list)
     gpu: list[Turns] = field(default_factory=list)
     device: str = ""
 
@@ -120,37 +111,32 @@ class Measured:
 # ---- throughput
 
 
-def throughput(dataset: Dataset, workers: int, scale: Scale, scratch: str) -> Turns:
-    """One trial on a gang and under torchrun, in turns."""
-    features, labels = dataset.train
-    trial = {**LEARNING, "widths": [features.shape[1], *HIDDEN], "per_worker_batch_size": BATCH}
-    trainer = TorchTrainer(TRAIN, scaling=ScalingConfig(num_workers=workers), hyperparameters=trial)
-    here, there = list[float](), list[float]()
-    with trainer.gangs("throughput", open_channels({"train": dataset.train})) as gangs:
-        gang = RepeatedTrial(gangs, trial, scale.epochs, f"{scratch}/here", SEED)
-        gang.start(trainer.workers)
-        torchrun = Torchrun(features, labels, workers, Path(scratch, "torchrun"), niceness=gang.niceness)
-        try:
-            torchrun.start()
-            told = {**trial, "seed": SEED}
-            in_order = {"shuffle": False}
-            mine = trainer.load_model(gang.train(in_order, 1).segment.checkpoint)["model"]
-            _, theirs = torchrun.train(told | in_order, 1)
-            for turn in range(scale.turns):
-                for who in ("here", "there") if turn % 2 else ("there", "here"):
-                    if who == "here":
-                        here.append(gang.train().seconds)
-                    else:
-                        there.append(torchrun.train(told, scale.epochs)[0])
-        finally:
-            torchrun.close()
-    return Turns(
-        what=f"{workers} workers, batch {BATCH} each",
-        samples=len(labels) * scale.epochs,
-        here=here,
-        plain=there,
-        difference=max(float((mine[name] - theirs[name]).abs().max()) for name in theirs),
-    )
+def small(dataset: Dataset, scale: Scale) -> Case:
+    """The fully connected network."""
+    trial = {**LEARNING, "widths": [dataset.train[0].shape[1], *HIDDEN], "per_worker_batch_size": BATCH}
+    return Case(name="small", hyperparameters=trial, rows=dataset.train, epochs=scale.epochs, turns=scale.turns)
+
+
+def networks(dataset: Dataset, scale: Scale) -> list[Case]:
+    """The convolutional network on some of the images, and the GPT on some of the text, each in replicas and shards."""
+    text = load("python-stdlib").train
+    images = {"network": "convolutional", "columns": dataset.train[0].shape[1], "per_worker_batch_size": 50}
+    tokens = {"network": "gpt", "size": scale.size, "columns": text[0].shape[1], "per_worker_batch_size": 4}
+    return [
+        Case(
+            name=f"{name}, {wrapper}",
+            hyperparameters={**ADAMW, **trial},
+            rows=(features[:rows], labels[:rows]),
+            epochs=1,
+            turns=scale.network_turns,
+            wrapper=wrapper,
+        )
+        for name, trial, (features, labels), rows in (
+            ("convolutional network", images, dataset.train, scale.images),
+            ("GPT", tokens, text, scale.texts),
+        )
+        for wrapper in (REPLICAS, SHARDED)
+    ]
 
 
 # ---- starting a trial
@@ -167,11 +153,18 @@ def starts(dataset: Dataset, workers: int, scale: Scale, scratch: str) -> list[f
         return [gang.train().starting for _ in range(scale.starts)]
 
 
-def documented_starts(dataset: Dataset, workers: int, scale: Scale, scratch: str) -> list[float]:
-    """Seconds from calling `fit()` to the first step, as Ray documents it."""
+def documented_starts(dataset: Dataset, workers: int, count: int, scratch: str) -> list[float]:
+    """Seconds from calling `fit()` to the first step, of each of `count` starts.
+
+    Args:
+        dataset: whose training rows each worker reads its share of.
+        workers: of each run.
+        count: how many.
+        scratch: folder for what Ray Train keeps.
+    """
     placed = Channel.of(dataset.train, name="train").place(workers)
     found = []
-    for number in range(scale.documented_starts):
+    for number in range(count):
         trainer = RayTorchTrainer(
             documented_loop,
             train_loop_config={**LEARNING, "widths": [dataset.train[0].shape[1], *HIDDEN], "train": placed},
@@ -201,57 +194,6 @@ def documented_loop(config: dict[str, Any]) -> None:
         ray.train.report(metrics, checkpoint=Checkpoint.from_directory(folder) if first else None)
 
 
-# ---- on a GPU
-
-
-def on_gpu(dataset: Dataset, scale: Scale, scratch: str) -> list[Turns]:
-    """The trainer's inner loop in this process and plain PyTorch's, in turns, by network and precision."""
-    return [
-        _one_on_gpu(dataset, name, *GPU_NETWORKS[name], precision, scale, scratch)
-        for name in GPU_NETWORKS
-        for precision in ("fp32", "bf16")
-    ]
-
-
-def _one_on_gpu(
-    dataset: Dataset, name: str, batch: int, behind: Sequence[int], precision: str, scale: Scale, scratch: str
-) -> Turns:
-    features, labels = dataset.train
-    widths = [features.shape[1], *behind]
-    trial = {**LEARNING, "widths": widths, "per_worker_batch_size": batch}
-    scaling = ScalingConfig(num_workers=0, use_gpu=True)
-    trainer = TorchTrainer(TRAIN, scaling=scaling, hyperparameters=trial, precision=precision)
-    x, y = torch.from_numpy(features).cuda(), torch.from_numpy(labels).long().cuda()
-    autocast = torch.autocast("cuda", dtype=torch.bfloat16) if precision == "bf16" else nullcontext()
-
-    def by_hand() -> None:
-        model = layers(widths).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING["lr"], momentum=LEARNING["momentum"])
-        plain(model, optimizer, x, y, batch=batch, epochs=scale.epochs, autocast=autocast)
-
-    here, there = list[float](), list[float]()
-    with trainer.gangs("gpu", open_channels({"train": dataset.train})) as gangs:
-        gang = RepeatedTrial(gangs, trial, scale.epochs, f"{scratch}/gpu-{name}-{precision}", SEED)
-        gang.start(trainer.workers)
-        gang.train()
-        by_hand()
-        for turn in range(scale.turns):
-            for who in ("here", "there") if turn % 2 else ("there", "here"):
-                if who == "here":
-                    here.append(gang.train().segment.training_seconds)
-                else:
-                    there.append(_timed(by_hand))
-    return Turns(what=f"{name}, batch {batch}, {precision}", samples=len(labels) * scale.epochs, here=here, plain=there)
-
-
-def _timed(work: Callable[[], None]) -> float:
-    torch.cuda.synchronize()
-    began = time.perf_counter()
-    work()
-    torch.cuda.synchronize()
-    return time.perf_counter() - began
-
-
 # ---- what came out
 
 
@@ -266,6 +208,17 @@ def targets(measured: Measured) -> list[Target]:
             unit="times",
             at_least=True,
             note=_spread(turns),
+        ),
+        *(
+            Target(
+                promise=f"the same of the {of.name}",
+                limit=0.98,
+                measured=statistics.median(of.ratios),
+                unit="times",
+                at_least=True,
+                note=_spread(of),
+            )
+            for of in measured.networks
         ),
         Target(
             promise="starts, times shorter than Ray Train's",
@@ -295,16 +248,19 @@ def result(measured: Measured) -> dict[str, Any]:
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
     """What docs/benchmarks.md shows: what was trained, its speeds, the seconds of starts, and a GPU where one was."""
-    turns = {**result, "throughput": Turns(**result["throughput"]), "gpu": [Turns(**of) for of in result["gpu"]]}
+    several = {part: [Turns(**of) for of in result.get(part, ())] for part in ("networks", "gpu")}
+    turns = {**result, "throughput": Turns(**result["throughput"]), **several}
     measured = Measured(**{name: turns[name] for name in Measured.__dataclass_fields__})
     hidden = "-".join(map(str, result["setting"]["hidden"]))
     made = {
         "trained": f"{measured.rows}; layers of {hidden} units behind the inputs; {measured.throughput.what}. Weights "
-        f"after an epoch in one order differed by {measured.throughput.difference:.1g} at most.",
+        f"after an epoch in one order differed by {measured.throughput.difference:.1g} at most."
+        + (f" Processor seconds of a turn: {busy}." if (busy := _processor(measured.throughput)) else ""),
         "speeds": markdown(SPEEDS, _speeds(measured)),
         "starts": markdown(STARTS, _starts(measured)),
         "promises": promised(result["targets"]),
     }
+    made |= {"networks": markdown(NETWORKS, _networks(measured))} if measured.networks else {}
     return made | ({"gpu": markdown(GPU, _on_gpu(measured))} if measured.gpu else {})
 
 
@@ -315,6 +271,7 @@ def show(measured: Measured) -> Group:
     return Group(
         table(f"{measured.rows}, {turns.what}, {os.cpu_count()} cores", SPEEDS, _speeds(measured)),
         f"Largest difference of weights after an epoch in one order: {turns.difference:.1e}\n",
+        *([table("Networks that people train", NETWORKS, _networks(measured)), ""] if measured.networks else []),
         table(f"{measured.workers} workers", STARTS, _starts(measured)),
         "",
         table(f"On {measured.device}", GPU, _on_gpu(measured)) if measured.gpu else none,
@@ -325,6 +282,15 @@ def show(measured: Measured) -> Group:
 
 SPEEDS = ("samples a second", "median", "least", "most")
 STARTS = ("from handing out a trial to its first step, seconds", "median", "least", "most", "of")
+NETWORKS = (
+    "samples a second",
+    "here",
+    "torchrun",
+    "ratio",
+    "",
+    "weights differ by at most",
+    "processor seconds of a turn",
+)
 GPU = ("samples a second", "here", "plain PyTorch", "ratio", "")
 
 
@@ -343,17 +309,29 @@ def _starts(measured: Measured) -> list[tuple[str, ...]]:
     ]
 
 
-def _on_gpu(measured: Measured) -> list[tuple[str, ...]]:
+def _networks(measured: Measured) -> list[tuple[str, ...]]:
+    """What was trained for each, its speeds, and how far both sides' weights are apart after an epoch in one order."""
     return [
-        (
-            turns.what,
-            f"{turns.samples / statistics.median(turns.here):,.0f}",
-            f"{turns.samples / statistics.median(turns.plain):,.0f}",
-            f"{statistics.median(turns.ratios):.3f}",
-            _spread(turns),
-        )
-        for turns in measured.gpu
+        (f"{turns.name}: {turns.what}", *_compared(turns), f"{turns.difference:.1g}", _processor(turns))
+        for turns in measured.networks
     ]
+
+
+def _processor(turns: Turns) -> str:
+    return "{:.2f} here, {:.2f} under torchrun".format(*turns.processor) if turns.processor else ""
+
+
+def _on_gpu(measured: Measured) -> list[tuple[str, ...]]:
+    return [(turns.what, *_compared(turns)) for turns in measured.gpu]
+
+
+def _compared(turns: Turns) -> tuple[str, ...]:
+    speeds = [turns.samples / statistics.median(seconds) for seconds in (turns.here, turns.plain)]
+    return (
+        *(f"{speed:,.0f}" if speed >= 100 else f"{speed:.2f}" for speed in speeds),
+        f"{statistics.median(turns.ratios):.3f}",
+        _spread(turns),
+    )
 
 
 def main(
@@ -366,17 +344,21 @@ def main(
     console = Console(highlight=False)
     scale = QUICK if quick else Scale()
     dataset = load("mnist", data_dir=data_dir) if find("mnist", data_dir) else load("digits", repeat=40)
-    small = load("digits")
+    digits = load("digits")
     os.environ.update(ENVIRONMENT)
     os.environ.pop("RAY_ADDRESS", None)
     os.environ["OMP_NUM_THREADS"] = "1"  # As Ray and torchrun have it for processes of one core.
     with tempfile.TemporaryDirectory(prefix="warmband-torch-") as scratch:
         start_ray(workers)
         try:
-            turns = throughput(dataset, workers, scale, scratch)
+            turns = by_turns(small(dataset, scale), workers, scratch)
             console.print(f"under torchrun: {_spread(turns)}")
-            mine = starts(small, workers, scale, scratch)
-            documented = documented_starts(small, workers, scale, scratch)
+            others = []
+            for case in networks(dataset, scale):
+                others.append(by_turns(case, workers, scratch))
+                console.print(f"{case.name}: {_spread(others[-1])}")
+            mine = starts(digits, workers, scale, scratch)
+            documented = documented_starts(digits, workers, scale.documented_starts, scratch)
         finally:
             ray.shutdown()
         there = torch.cuda.is_available()
@@ -384,9 +366,10 @@ def main(
             workers=workers,
             rows=f"{dataset.title}, {len(dataset.train[1]):,} rows",
             throughput=turns,
+            networks=others,
             starts=mine,
             documented=documented,
-            gpu=on_gpu(dataset, scale, scratch) if there else [],
+            gpu=on_gpu(dataset.train, scale.epochs, scale.turns, scratch) if there else [],
             device=torch.cuda.get_device_name() if there else "",
         )
     console.print(show(measured))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trainers.datasets import bank_marketing, images
+from trainers.datasets import bank_marketing, images, text
 from trainers.datasets.catalogue import DATASETS, named
 from trainers.datasets.dataset import Dataset, DatasetInfo, Rows
 from trainers.datasets.files import check, fetch, find
@@ -13,14 +13,19 @@ from trainers.errors import ConfigurationError
 __all__ = ["DATASETS", "Dataset", "DatasetInfo", "Rows", "check", "fetch", "find", "load"]
 
 _SEED = 1729
-_IMAGES = frozenset(info.name for info in images.INFOS)
+_PREPARED = {
+    **{info.name: bank_marketing.load for info in bank_marketing.INFOS},
+    **{info.name: images.load for info in images.INFOS},
+    text.INFO.name: text.load,
+}
 
 
 def load(name: str, *, data_dir: str | Path | None = None, seed: int = _SEED, repeat: int = 1) -> Dataset:
     """Prepares a dataset, in parts to train on, to validate and to test.
 
     Bank marketing as published: 85% train, 5% validation, 10% test of its shuffled rows. MNIST: its 10,000 test images,
-    10,000 of the others drawn for validation, 50,000 to train on.
+    10,000 of the others drawn for validation, 50,000 to train on. Python's standard library: whole files, nine tenths
+    to train on.
 
     Args:
         name: one of `DATASETS`.
@@ -35,5 +40,4 @@ def load(name: str, *, data_dir: str | Path | None = None, seed: int = _SEED, re
     if repeat < 1:
         raise ConfigurationError(f"repeat={repeat}: give at least 1")
     path = None if info.url is None else find(name, data_dir) or fetch(name, data_dir)
-    prepare = images.load if name in _IMAGES else bank_marketing.load
-    return prepare(info, path, seed, repeat)
+    return _PREPARED[name](info, path, seed, repeat)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from trainers.datasets import bank_marketing, images
+from trainers.datasets import bank_marketing, images, text
 from trainers.datasets.dataset import DatasetInfo
 from trainers.errors import ConfigurationError
 
-DATASETS: dict[str, DatasetInfo] = {info.name: info for info in (*bank_marketing.INFOS, *images.INFOS)}
+DATASETS: dict[str, DatasetInfo] = {info.name: info for info in (*bank_marketing.INFOS, *images.INFOS, text.INFO)}
 
 
 def named(name: str) -> DatasetInfo:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         PER_WORKER as PER_WORKER,
         BatchSize as BatchSize,
         Room as Room,
+        Shard as Shard,
         Worker as Worker,
         held as held,
     )

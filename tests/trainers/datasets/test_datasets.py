@@ -151,7 +151,7 @@ def test_repeat_repeats_what_is_trained_on() -> None:
 
 
 def test_every_dataset_says_what_it_is() -> None:
-    assert set(DATASETS) == {"bank-marketing", "bank-marketing-synthetic", "mnist", "digits"}
+    assert set(DATASETS) == {"bank-marketing", "bank-marketing-synthetic", "mnist", "digits", "python-stdlib"}
     for name, info in DATASETS.items():
         assert info.name == name
         assert all((info.title, info.description, info.source, info.licence))
