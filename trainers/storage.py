@@ -234,11 +234,11 @@ def local_path(uri: str) -> str | None:
     return unquote(split.path) if split.scheme == "file" else None
 
 
-def beside(uri: str, stem: str, ending: str | None = None) -> str:
-    """A file in the folder of another, with its ending or one of its own."""
+def beside(uri: str, stem: str) -> str:
+    """A file in the folder of another, with its ending."""
     place, mark, options = (uri, "", "") if _is_local(uri) else uri.partition("?")
     folder, slash, name = place.rpartition("/")
-    return folder + slash + stem + ("".join(Path(name).suffixes) if ending is None else ending) + mark + options
+    return folder + slash + stem + "".join(Path(name).suffixes) + mark + options
 
 
 def absolute(uri: str) -> str:

@@ -37,7 +37,7 @@ class FunctionTrainer(Trainer):
         precision: see `trainers.pytorch.state.Precision`; the hyperparameter of this name goes before it.
         report_timeout_s: seconds that the function may take to a report, and workers wait for each other.
         profile: trials to profile on rank 0 (`torch.profiler`): True for all, or some by number or name. The trace is
-            written beside the trial's checkpoints, the seconds of operators are in its details.
+            written into the job's folder, the seconds of operators are in the trial's details.
         profile_steps: the profile begins after the first of these steps (`context.step`) and ends with the second,
             counted from where the trial begins.
         steps_per_report: updates in a unit of resource, for functions that report so often (`TrainContext.steps`); the

@@ -53,7 +53,7 @@ def train_segment(
         on_report: is told of each report.
         halted: see `trainers.gangs.Program.train`.
         report_timeout_s: how long the function may train without one.
-        place: where checkpoints are read and written, and the traces of profiles.
+        place: where checkpoints are read and written, and traces of profiles are written.
         profiling: which trials are profiled.
 
     Raises:

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from trainers import storage
 from trainers.errors import WarmbandError
 from trainers.gangs import Assignment
 from trainers.pytorch.measures.communication import WAITING, Communication
@@ -75,12 +74,12 @@ class StepProfile:
         """The trial's details, and where the trace is to be written and what; None where no step was profiled.
 
         Args:
-            save_to: a checkpoint, beside which the trace stands.
+            save_to: the trial's checkpoint.
         """
         self.stop()
         if self._steps <= 0:
             return None
-        uri = storage.beside(save_to, PROFILE, ".json.gz")
+        uri = trace_of(save_to)
         stepped, waited = self._seconds
         own = {
             of.key: (of.self_cpu_time_total + of.self_device_time_total) / 1e6 for of in self._profile.key_averages()
@@ -110,6 +109,13 @@ class StepProfile:
             path = Path(folder) / "trace.json"
             self._profile.export_chrome_trace(str(path))
             return gzip.compress(path.read_bytes())
+
+
+def trace_of(checkpoint: str) -> str:
+    """Where a trial's trace stands: in a folder of its job, since a trial's own goes with checkpoints that do."""
+    place, mark, options = checkpoint.partition("?") if "://" in checkpoint else (checkpoint, "", "")
+    job, trial, _ = place.rsplit("/", 2)
+    return f"{job}/profiles/{trial}.json.gz{mark}{options}"
 
 
 def _at_work() -> bool:

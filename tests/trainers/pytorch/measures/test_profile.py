@@ -17,6 +17,7 @@ from tests.support.process_gang import process_gang, serve_alone
 from trainers import ParameterServerTrainer, TorchTrainer
 from trainers.errors import ConfigurationError
 from trainers.pytorch.measures import Profiling
+from trainers.pytorch.measures.step_profile import trace_of
 from trainers.registry import trainer_from_json
 
 HERE = ScalingConfig(num_workers=0)
@@ -45,7 +46,7 @@ def test_a_profile_of_one_worker_has_its_operators_and_changes_nothing(tmp_path)
     assert plain.details == {}
     profile = seen.details["profile"]
     assert profile["steps"] == 5
-    assert profile["trace"] == str(tmp_path / "True" / "trial" / "profile.json.gz")
+    assert profile["trace"] == str(tmp_path / "True" / "profiles" / "trial.json.gz")
     assert {"aten::addmm", "Optimizer.step#SGD.step"} <= profile["operator_seconds"].keys()
     assert 0 < max(profile["operator_seconds"].values()) < profile["step_seconds"]
     assert (profile["collectives"], profile["waiting_seconds"]) == ([], 0.0)
@@ -157,3 +158,8 @@ def test_what_is_profiled_is_recorded(kind, profile):
     assert trainer_from_json(recorded, allow_code=True).profiling == trainer.profiling
     assert trainer.with_hyperparameters({"lr": 0.1}).profiling == trainer.profiling
     assert "profile" not in TorchTrainer(train_exactly, scaling=HERE).to_json()["options"]
+
+
+def test_a_trace_stands_in_its_job_s_folder():
+    assert trace_of("/jobs/a/a-001/000009.pt") == "/jobs/a/profiles/a-001.json.gz"
+    assert trace_of("s3://bucket/a/a-001/9.pt?region=x") == "s3://bucket/a/profiles/a-001.json.gz?region=x"
