@@ -17,7 +17,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed import TCPStore
-from torch.distributed.checkpoint import save
+from torch.distributed.checkpoint import FileSystemWriter, save
 from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
 from torch.distributed.checkpoint.state_dict import get_state_dict
 from torch.distributed.fsdp import fully_shard
@@ -176,7 +176,10 @@ def _write(model: nn.Module, optimizer: Optimizer, folder: Path, *, sharded: boo
     """The model and its optimizer's state, in the way that PyTorch documents for each wrapper."""
     if sharded:
         of_model, of_optimizer = get_state_dict(model, optimizer)
-        save({"model": of_model, "optimizer": of_optimizer}, checkpoint_id=folder / SHARDS)
+        save(
+            {"model": of_model, "optimizer": of_optimizer},
+            storage_writer=FileSystemWriter(folder / SHARDS, overwrite=True),
+        )
     elif dist.get_rank() == 0:
         torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, folder / "model.pt")
 
