@@ -18,7 +18,7 @@ from trainers.errors import DivergedError, TrialError
 from trainers.gangs import Assignment, Report
 from trainers.pytorch.data import Batches, BatchSize, PreparedData, Shard, Worker, unplanned
 from trainers.pytorch.distribution import Distribution, MicroBatch, trained
-from trainers.pytorch.layouts import Layout, Parts, follow
+from trainers.pytorch.layouts import Forecast, Layout, Parts, follow
 from trainers.pytorch.plain import no_state, norm, number, other_workers, plain_state
 from trainers.pytorch.plan import ModelPlan
 from trainers.pytorch.rates import LearningRateRule, scaled
@@ -68,10 +68,8 @@ class TrainContext:
         """When the first batch was stepped on, in seconds since the epoch."""
         self.updating = False
         """Whether what is going on now is an update for all workers."""
-        self._assignment = assignment
-        self._worker = worker
-        self._peers = parts.data
-        self._gang = parts.gang
+        self._assignment, self._worker = assignment, worker
+        self._peers, self._gang = parts.data, parts.gang
         self._mixed = distribution.mixed = Mixed(
             worker.models.precision(self.hyperparameters, worker.device),
             resumed.scale_of(parts.gang.rank) if resumed else None,
@@ -328,6 +326,8 @@ class TrainContext:
 
     def _set_up(self, module: nn.Module) -> None:
         """See `Distribution.wrap`."""
+        if self.layout.pipeline == 1:
+            Forecast(module, self.device, tensor=self.layout.tensor, neighbours=self._worker.neighbours)
         module.to(self.device)
         self._worker.models.set_up(module, self.device, self.hyperparameters, self._mixed)
 

@@ -114,8 +114,9 @@ class FunctionProgram:
             torch.set_num_threads(context.cpus)
         peers = Alone() if context.in_hand else ProcessGroup(context, device, self._settings.report_timeout_s)
         self._peers = peers
-        rows = peers.gather({name: len(shard) for name, shard in shards.items()})
-        self._worker = worker_of(self._settings, device, shards, rows)
+        all_rows = peers.gather((context.node_ip, {name: len(shard) for name, shard in shards.items()}))
+        neighbours = sum(node == context.node_ip for node, _ in all_rows)
+        self._worker = worker_of(self._settings, device, shards, [rows for _, rows in all_rows], neighbours)
         self._distributing.join(peers, device)
         return {"import": started - began, "load": loaded - started, "join": time.perf_counter() - loaded}
 
@@ -183,7 +184,7 @@ class FunctionProgram:
             ranks = range(data.rank * size // data.world_size, (data.rank + 1) * size // data.world_size)
             shards = held(self._channels, ranks, size, self._room.rest())
             rows = data.gather({name: len(shard) for name, shard in shards.items()})
-            self._dealt = data.world_size, worker_of(self._settings, worker.device, shards, rows)
+            self._dealt = data.world_size, worker_of(self._settings, worker.device, shards, rows, worker.neighbours)
         return self._dealt[1]
 
     def close(self) -> None:
@@ -212,12 +213,14 @@ def worker_of(
     device: torch.device,
     shards: Mapping[str, Shard | Stream],
     rows: Sequence[Mapping[str, int]],
+    neighbours: int = 1,
 ) -> Worker:
     """The worker's parts for every trial; `rows` of each channel, by rank."""
     return Worker(
         device=device,
         shards=shards,
         shard_rows={name: tuple(of[name] for of in rows) for name in shards},
+        neighbours=neighbours,
         models=Models(precision=settings.precision, compile=settings.compile),
         elastic=settings.elastic,
         steps=settings.steps,

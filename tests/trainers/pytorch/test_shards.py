@@ -259,15 +259,24 @@ def test_a_file_that_cannot_be_written_is_rank_0_s_error(tmp_path: Path) -> None
 
 def test_a_trial_goes_on_in_other_layouts_as_one_that_stayed(tmp_path: Path) -> None:
     words = {"global_batch_size": 8, "clip": 0.5}
-    orders = [assignment(tmp_path, 0, 5, "straight", layout="shard=4", **words)]
-    for start, layout in enumerate(("shard=4", "shard=2 tensor=2", "replicate=2 shard=2", "tensor=4", "replicate=4")):
+    layouts = [
+        "shard=4",
+        "pipeline=2 shard=2",
+        "shard=2 tensor=2",
+        "replicate=4",
+        "pipeline=4",
+        "tensor=4",
+        "replicate=4",
+    ]
+    orders = [assignment(tmp_path, 0, 7, "straight", layout="shard=4", **words)]
+    for start, layout in enumerate(layouts):
         orders.append(assignment(tmp_path, start, start + 1, "moved", layout=layout, **words))
     with process_gang(4, str(tmp_path)) as gang:
         for order in orders:
             [first, *_] = only(gang.run(support.kept(support.train_text_in_shards), order))
             assert first.manifest.is_folder is (order.hyperparameters["layout"] != "replicate=4")
     trainer = TorchTrainer(support.train_text_in_shards, scaling=ScalingConfig(num_workers=0))
-    stayed, moved = (trainer.load_model(f"{tmp_path}/{name}/5.pt") for name in ("straight", "moved"))
+    stayed, moved = (trainer.load_model(f"{tmp_path}/{name}/7.pt") for name in ("straight", "moved"))
     assert stayed["model"].keys() == moved["model"].keys()
     for name, value in stayed["model"].items():
         torch.testing.assert_close(moved["model"][name], value, rtol=0, atol=1e-12)

@@ -23,6 +23,7 @@ class Worker:
         shards: its rows by channel.
         shard_rows: by channel, how many rows each worker holds, by rank.
         models: how they run.
+        neighbours: workers of the gang on its node, itself included.
         elastic: whether a trial may go on with another number of workers.
         steps: updates in a unit of resource; None: as many as the function makes in an epoch.
     """
@@ -31,6 +32,7 @@ class Worker:
     shards: Mapping[str, Shard | Stream]
     shard_rows: Mapping[str, Sequence[int]]
     models: Models
+    neighbours: int = 1
     elastic: bool = False
     steps: int | None = None
 

@@ -7,6 +7,7 @@ from trainers.lazy import load_when_used
 if TYPE_CHECKING:
     from trainers.pytorch.layouts.dealing import LaidOut as LaidOut
     from trainers.pytorch.layouts.following import follow as follow
+    from trainers.pytorch.layouts.forecast import Forecast as Forecast, without_data as without_data
     from trainers.pytorch.layouts.layout import (
         LAYOUT as LAYOUT,
         MICRO_BATCHES as MICRO_BATCHES,

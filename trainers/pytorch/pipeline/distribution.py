@@ -14,14 +14,14 @@ from torch.optim import Optimizer
 from trainers.errors import TrialError
 from trainers.pytorch.distribution import MicroBatch, SetUp
 from trainers.pytorch.gradients import share
-from trainers.pytorch.layouts import Parts, Sharded, blocks_of, in_shards, styles_of
+from trainers.pytorch.layouts import Parts, Sharded, blocks_of, in_shards, styles_of, without_data
 from trainers.pytorch.pipeline.cut import by_hand, ranges
 from trainers.pytorch.pipeline.deferred import Deferred
 from trainers.pytorch.pipeline.measure import best_cuts
 from trainers.pytorch.pipeline.model import ModelCall, StagedModel, Staging
 from trainers.pytorch.pipeline.schedule import Line
 from trainers.pytorch.pipeline.stages import check_separate, keep, only_own
-from trainers.pytorch.pipeline.structure import sequence_of, without_data
+from trainers.pytorch.pipeline.structure import sequence_of
 from trainers.pytorch.plan import ModelPlan
 
 

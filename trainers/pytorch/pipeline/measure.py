@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from trainers.errors import TrialError, in_words
 from trainers.pytorch.distribution import Peers
-from trainers.pytorch.layouts import Layout
+from trainers.pytorch.layouts import Layout, without_data
 from trainers.pytorch.pipeline import trees
 from trainers.pytorch.pipeline.cut import Fits, balanced, greatest_divisor
 from trainers.pytorch.pipeline.parts import part_of
-from trainers.pytorch.pipeline.structure import traced, without_data
+from trainers.pytorch.pipeline.structure import traced
 
 _ROUNDS = 3
 """Measurements, of which the fastest counts; one before them warms up."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -75,17 +74,6 @@ def sequence_of(model: nn.Module, named: Sequence[str]) -> tuple[str, ...]:
         if members.count(name) > 1:
             raise TrialError(f"ModelPlan.sequence has {name!r} twice; a member of a pipeline is computed once")
     return tuple(members)
-
-
-def without_data(model: nn.Module) -> nn.Module:
-    """A copy of a model whose parameters and buffers have shapes and no data."""
-    memo: dict[int, Any] = {}
-    for parameter in model.parameters():
-        empty = torch.empty_like(parameter, device="meta")
-        memo[id(parameter)] = nn.Parameter(empty, requires_grad=parameter.requires_grad)
-    for buffer in model.buffers():
-        memo[id(buffer)] = torch.empty_like(buffer, device="meta")
-    return copy.deepcopy(model, memo)
 
 
 def traced(model: nn.Module, members: Sequence[str], arguments: tuple[Any, Mapping[str, Any]]) -> Trace:

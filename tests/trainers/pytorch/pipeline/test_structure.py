@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from tests.support.pipelines import text, transformer
 from tests.support.transformer import LENGTH, PLAN, TOKENS, WIDTH
 from trainers import TrialError
-from trainers.pytorch.pipeline.structure import Trace, sequence_of, traced, without_data
+from trainers.pytorch.layouts import without_data
+from trainers.pytorch.pipeline.structure import Trace, sequence_of, traced
 
 
 class Made(nn.Module):

@@ -50,7 +50,14 @@ class Owners:
     def cut(self, state: Any) -> Any:
         """A checkpoint with what of each optimizer's state is of this worker's parameters."""
         mine = set(self._names.values())
-        return _changed(state, lambda one: cut(one, mine))
+
+        def cut_to_mine(one: Mapping[str, Any]) -> dict[str, Any]:
+            # Replicas write no names: their optimizers have the whole models' parameters, as a rule in their order.
+            unnamed = not any("param_names" in group for group in one["param_groups"])
+            count = sum(len(group["params"]) for group in one["param_groups"])
+            return cut(named(one, self.order) if unnamed and count == len(self.order) else one, mine)
+
+        return _changed(state, cut_to_mine)
 
 
 def _is_of(state: Mapping[str, Any], optimizer: Optimizer, parameters: Sequence[nn.Parameter]) -> bool:
