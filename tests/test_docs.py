@@ -145,7 +145,7 @@ PUBLIC = {"hpo", "hpo.record", "hpo.report", "hpo.strategies", "hpo.trackers", "
 
 NOT_RUN = {
     "needs a cluster, a server or a cloud account": 25,
-    "takes minutes": 19,
+    "takes minutes": 20,
     "is a reference, whose commands are parsed": 17,
     "downloads data": 2,
     "shows an error on purpose": 2,
@@ -322,6 +322,14 @@ def test_the_recipe_learns(first: dict) -> None:
     names = run(shown("recipe"), first, workers=2)
     found = names["trainer"].fit({"train": names["data"].train, "validation": names["data"].validation})
     assert found.metrics["validation:accuracy"] > 0.9
+
+
+@pytest.mark.ray
+def test_a_checkpoint_in_shards_is_a_folder_and_is_loaded_whole(first: dict, ray_cluster: None, capsys) -> None:
+    names = {**first}
+    exec(shown("shards"), names)
+    assert "shard-00000" in capsys.readouterr().out
+    assert names["weights"]["0.weight"].shape == (32, 64)
 
 
 def test_the_same_function_is_tuned_on_parameter_servers(first: dict, capsys) -> None:

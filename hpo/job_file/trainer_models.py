@@ -121,7 +121,6 @@ class _FunctionSpec(_TrainerSpec):
     profile_steps: Annotated[list[int], Give("two numbers, such as [10, 20]")] = Field(
         [10, 20], description="the steps of a trial between which it is profiled"
     )
-
     steps_per_report: Annotated[int, Field(ge=1)] | None = Field(
         None, description="updates in a unit of resource, for functions that report so often; null: a unit is an epoch"
     )
@@ -143,6 +142,11 @@ class TorchSpec(_FunctionSpec):
 
     type: Literal["torch"] = Field(description="PyTorch, a training function on every worker, gradients by AllReduce")
     compile: bool = Field(False, description="compile models with torch.compile")
+    layout: Annotated[str, Give("words, such as shard=2 tensor=2")] | None = Field(
+        None,
+        description="how workers share a model: shard=2 tensor=2, say; null: each has the whole one, and gradients are "
+        "added up",
+    )
 
 
 class ParameterServerSpec(_FunctionSpec):

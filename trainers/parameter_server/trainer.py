@@ -54,9 +54,11 @@ class ParameterServerTrainer(FunctionTrainer):
         scaling: ScalingConfig | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
         metrics: Sequence[str] | None = None,
+        precision: str = "fp32",
         report_timeout_s: float = REPORT_SECONDS,
         profile: Profiled = False,
         profile_steps: Sequence[int] = STEPS,
+        steps_per_report: int | None = None,
         server_resources: Mapping[str, float] | None = None,
     ) -> None:
         from trainers.parameter_server.settings import server_resources as checked
@@ -67,9 +69,11 @@ class ParameterServerTrainer(FunctionTrainer):
             scaling=scaling,
             hyperparameters=hyperparameters,
             metrics=metrics,
+            precision=precision,
             report_timeout_s=report_timeout_s,
             profile=profile,
             profile_steps=profile_steps,
+            steps_per_report=steps_per_report,
         )
 
     @property

@@ -136,9 +136,10 @@ class FunctionProgram:
         except (GangError, UnsavedError):
             raise  # Peers have done their part, or are gone.
         except Exception as error:
-            forget(error)
-            self._distributing.forget()  # A connection that is still held would keep peers waiting in a collective.
-            first = peers.failed(error) if isinstance(peers, ProcessGroup) else error
+            if isinstance(peers, ProcessGroup):
+                first = peers.failed(error, partial(self._forget, error))
+            else:
+                forget(first := error)
             if breaks(error, worker.device):
                 raise BrokenWorkerError(one_line(first)) from error
             if first is not error:
@@ -146,6 +147,11 @@ class FunctionProgram:
             raise
         finally:
             tidy(worker.device)
+
+    def _forget(self, error: Exception) -> None:
+        """Lets go of a trial: a connection that is held would keep peers waiting in a collective."""
+        forget(error)
+        self._distributing.forget()
 
     def _segment(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -154,8 +154,12 @@ class ProcessGroup:
             raise TrialError(end)
         return end == _SAID
 
-    def failed(self, error: Exception) -> Exception:
+    def failed(self, error: Exception, let_go: Callable[[], None] = lambda: None) -> Exception:
         """Takes the group apart, since this worker will not come: peers that wait for it fail too.
+
+        Args:
+            error: why.
+            let_go: lets go of all that keeps the connections of groups, once peers can find out why.
 
         Returns:
             The error to raise: that of the worker that failed first, which the others only followed; or one that says
@@ -170,6 +174,7 @@ class ProcessGroup:
             self._meeting.set(f"{self._meetings}/end", reason)
         except RuntimeError:
             first = reason  # Rank 0, which keeps the store, is gone.
+        let_go()
         try:
             self._leave(abort=True)
         except GangError:

@@ -113,7 +113,8 @@ def test_losses_and_parameters_are_those_of_one_worker(
     said = segment.details["communication"]
     assert len({*said["steps"].values()}) == 1
     assert all(0 <= said["waiting_seconds"][rank] < said["step_seconds"][rank] for rank in said["steps"])
-    assert min(said["bytes"].values()) > 0 or "tensor" in layout  # What tensors are exchanged for is not counted.
+    if "shard" in layout or "replicate" in layout:  # What tensors and stages are exchanged for is not counted.
+        assert min(said["bytes"].values()) > 0
 
 
 def test_trials_of_all_layouts_take_turns_on_one_gang(gang: ProcessGang, tmp_path: Path) -> None:

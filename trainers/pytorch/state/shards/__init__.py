@@ -6,6 +6,7 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from trainers.pytorch.state.shards.folder import INDEX as INDEX, Folder as Folder
+    from trainers.pytorch.state.shards.names import cut as cut, named as named
     from trainers.pytorch.state.shards.owners import Owners as Owners
     from trainers.pytorch.state.shards.placing import hook as hook, place as place
     from trainers.pytorch.state.shards.saving import Staged as Staged, needed as needed, stage as stage
