@@ -19,23 +19,32 @@ def blocks_of(model: nn.Module, plan: ModelPlan) -> list[nn.Module]:
     Raises:
         TrialError: the plan names classes, and the model has none of them.
     """
-    from torch import nn
-
     found: list[nn.Module] = []
 
-    def look(module: nn.Module, listed: bool) -> None:
+    def look(module: nn.Module) -> None:
         for child in module.children():
-            member = listed if plan.blocks is None else isinstance(child, tuple(plan.blocks))
-            if member and not isinstance(child, nn.ModuleList) and next(child.parameters(), None) is not None:
+            member = _is_member(child, module) if plan.blocks is None else isinstance(child, tuple(plan.blocks))
+            if member and next(child.parameters(), None) is not None:
                 found.append(child)
             else:
-                look(child, isinstance(child, nn.ModuleList | nn.Sequential))
+                look(child)
 
-    look(model, isinstance(model, nn.Sequential))
+    look(model)
     if plan.blocks is not None and not found:
         names = ", ".join(block.__name__ for block in plan.blocks)
         raise TrialError(f"ModelPlan(blocks=...): {type(model).__name__} has no module of {names}; name its layers")
     return found
+
+
+def _is_member(module: nn.Module, parent: nn.Module) -> bool:
+    """Whether a module is a layer of a list; what stands in a `Sequential` may be a list, or have one, itself."""
+    from torch import nn
+
+    if isinstance(parent, nn.ModuleList):
+        return not isinstance(module, nn.ModuleList)
+    if not isinstance(parent, nn.Sequential) or isinstance(module, nn.ModuleList | nn.Sequential):
+        return False
+    return not any(isinstance(within, nn.ModuleList) for within in module.modules())
 
 
 def styles_of(model: nn.Module, plan: ModelPlan, workers: int) -> dict[str, ParallelStyle]:
