@@ -327,7 +327,7 @@ class TrainContext:
     def _set_up(self, module: nn.Module) -> None:
         """See `Distribution.wrap`."""
         if self.layout.pipeline == 1:
-            Forecast(module, self.device, tensor=self.layout.tensor, neighbours=self._worker.neighbours)
+            Forecast(module, self.device, self.layout.tensor, self._worker.neighbours, self._mixed.precision.low)
         module.to(self.device)
         self._worker.models.set_up(module, self.device, self.hyperparameters, self._mixed)
 

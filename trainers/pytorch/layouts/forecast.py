@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import psutil
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 
 from trainers.errors import TrialError
+from trainers.pytorch.state import random_state
 
 _SURELY_SMALL = 0.05
 """The part of the free memory below which nothing is profiled: four times the parameters, and ample activations."""
@@ -23,36 +25,47 @@ _AMPLE = 64
 
 _CGROUP = Path("/sys/fs/cgroup")
 
+_FIXED = (bool, int, float, complex, str, bytes, NoneType, torch.dtype, torch.device)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
     """Bytes that training takes on one worker.
 
     Args:
-        parameters: of its pieces, and as many of their gradients.
+        parameters: of its pieces.
+        gradients: of those that are trained.
         gathered: of the largest block, where parameters are in shards.
         activations: that a backward pass of its batch asks for.
     """
 
     parameters: int
+    gradients: int
     gathered: int
     activations: int
 
     @property
     def total(self) -> int:
         """All of them: parameters and gradients, a gathered block and its gradient, activations."""
-        return 2 * self.parameters + 2 * self.gathered + self.activations
+        return self.parameters + self.gradients + 2 * self.gathered + self.activations
 
     def __str__(self) -> str:
         return (
-            f"{_shown(self.total)}: {_shown(self.parameters)} of parameters and as much of gradients, "
+            f"{_shown(self.total)}: {_shown(self.parameters)} of parameters, {_shown(self.gradients)} of gradients and "
             f"{_shown(self.activations)} of activations"
         )
 
 
 def without_data(model: nn.Module) -> nn.Module:
-    """A copy of a model whose parameters and buffers have shapes and no data."""
+    """A copy of a model whose parameters, buffers and other tensors of its modules have shapes and no data.
+
+    Raises:
+        Exception: the model, or something that it holds, cannot be copied.
+    """
     memo: dict[int, Any] = {}
+    # PyTorch copies no tensor that was computed, such as the weight that `weight_norm` leaves in a module.
+    for tensor in (value for module in model.modules() for value in vars(module).values() if isinstance(value, Tensor)):
+        memo[id(tensor)] = torch.empty_like(tensor, device="meta")
     for parameter in model.parameters():
         empty = torch.empty_like(parameter, device="meta")
         memo[id(parameter)] = nn.Parameter(empty, requires_grad=parameter.requires_grad)
@@ -74,7 +87,10 @@ def free_memory(device: torch.device, neighbours: int = 1) -> int:
     free = psutil.virtual_memory().available
     try:
         limit = int((_CGROUP / "memory.max").read_text()) - int((_CGROUP / "memory.current").read_text())
-    except (OSError, ValueError):  # There is no such limit.
+        # What is kept of files that were read counts as used, and is given up as soon as it is asked for.
+        stat = dict(line.split() for line in (_CGROUP / "memory.stat").read_text().splitlines())
+        limit += int(stat["inactive_file"]) + int(stat["active_file"])
+    except (OSError, ValueError, KeyError):  # There is no such limit.
         limit = free
     return max(0, min(int(free), limit)) // neighbours
 
@@ -87,7 +103,7 @@ def activations(empty: nn.Module, arguments: tuple[tuple[Any, ...], Mapping[str,
         arguments: the model's, positional and by keyword.
 
     Returns:
-        None where the model asks for values.
+        None where the model asks for values, or takes what it may change.
     """
     own = {parameter.untyped_storage()._cdata for parameter in empty.parameters()}
     kept: dict[int, int] = {}
@@ -100,9 +116,15 @@ def activations(empty: nn.Module, arguments: tuple[tuple[Any, ...], Mapping[str,
             held.append(tensor)  # Else another could get its place.
         return tensor
 
-    positional, named = _bare(arguments)
     try:
-        with torch.enable_grad(), torch.device("meta"), saved_tensors_hooks(note, lambda tensor: tensor):
+        positional, named = _bare(arguments)
+        # What a model makes on no device in particular has data: it may keep it, in a cache of its module say.
+        with (
+            torch.enable_grad(),
+            random_state.kept(torch.device("cpu")),
+            torch.compiler.set_stance("force_eager"),
+            saved_tensors_hooks(note, lambda tensor: tensor),
+        ):
             output = empty(*positional, **named)  # noqa: F841  # What it computed is kept as long as it is.
     except Exception:  # Its author's code, on tensors that it was not written for.
         return None
@@ -110,25 +132,41 @@ def activations(empty: nn.Module, arguments: tuple[tuple[Any, ...], Mapping[str,
 
 
 class Forecast:
-    """Looks at the first forward pass of a model with gradients, before it is computed.
+    """Looks at the first forward pass of a model with gradients, before it is computed; not where it cannot be copied.
 
     Args:
         model: before it is dealt out.
         device: that it is trained on.
         tensor: workers that compute each layer together.
         neighbours: workers on this worker's node.
+        low: the type of number that it is computed in; None: its parameters'.
     """
 
-    def __init__(self, model: nn.Module, device: torch.device, *, tensor: int = 1, neighbours: int = 1) -> None:
-        self._device, self._tensor, self._neighbours = device, tensor, neighbours
+    def __init__(
+        self,
+        model: nn.Module,
+        device: torch.device,
+        tensor: int = 1,
+        neighbours: int = 1,
+        low: torch.dtype | None = None,
+    ) -> None:
+        # Nothing is cast without data: low activations are half of what is counted.
+        self._device, self._neighbours, self._parts = device, neighbours, tensor * (1 if low is None else 2)
+        self._empty: nn.Module | None = None
+        if isinstance(model, torch.jit.ScriptModule):  # It takes no hooks.
+            return
+        try:
+            self._empty = without_data(model)
+        except Exception:  # Locks, generators, parameters without a shape as yet: its author's objects.
+            return
         self._modules = sum(1 for _ in model.modules())
-        self._empty: nn.Module | None = without_data(model)
         self._largest = max((_bytes(block.parameters()) for block in model.children()), default=0)
         self._whole = _bytes(model.parameters())
         self._hook = model.register_forward_pre_hook(self._look, with_kwargs=True)
 
     def _look(self, model: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> None:
-        if not torch.is_grad_enabled() or self._empty is None:
+        # What a user compiles has no place for it.
+        if torch.compiler.is_compiling() or not torch.is_grad_enabled() or self._empty is None:
             return
         empty, self._empty = self._empty, None
         self._hook.remove()
@@ -142,7 +180,10 @@ class Forecast:
             return
         # The parameters are there by now.
         need = Need(
-            parameters=own, gathered=self._largest if own < self._whole else 0, activations=kept // self._tensor
+            parameters=own,
+            gradients=_bytes(parameter for parameter in model.parameters() if parameter.requires_grad),
+            gathered=self._largest if own < self._whole else 0,
+            activations=kept // self._parts,
         )
         if need.total - own > free:
             raise TrialError(
@@ -152,13 +193,20 @@ class Forecast:
 
 
 def _bare(value: Any) -> Any:
-    """Arguments with tensors that have no data."""
+    """Arguments with tensors that have no data.
+
+    Raises:
+        ValueError: there are objects among them, which a forward pass may change: a cache, say.
+    """
     if isinstance(value, Tensor):
         return torch.empty_like(value, device="meta")
     if isinstance(value, Mapping):
         return {name: _bare(part) for name, part in value.items()}
     if isinstance(value, tuple | list):
-        return type(value)(_bare(part) for part in value)
+        parts = [_bare(part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if not isinstance(value, _FIXED):
+        raise ValueError(f"{type(value).__name__} is not known to stay as it is")
     return value
 
 

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import random
+import threading
+from collections import namedtuple
+from functools import lru_cache, partial
+from pathlib import Path
+
 import pytest
 import torch
+from ray.train import ScalingConfig
 from torch import nn
+from torch.nn.utils import prune
 
-from trainers import TrialError
+from tests.support.networks import assignment
+from tests.support.process_gang import serve_alone
+from trainers import TorchTrainer, TrainContext, TrialError
+from trainers.gangs.messages import Segment
 from trainers.pytorch.layouts import forecast
 from trainers.pytorch.layouts.forecast import Forecast, activations, free_memory, without_data
 from trainers.pytorch.layouts.recomputing import recompute
@@ -95,3 +106,133 @@ def test_what_fits_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_free_memory_is_shared_by_the_workers_of_a_node() -> None:
     assert free_memory(CPU, 4) == pytest.approx(free_memory(CPU) / 4, rel=0.2)
+
+
+class Holds(nn.Module):
+    """Has something beside its layer, which its forward pass takes no account of."""
+
+    def __init__(self, what: object) -> None:
+        super().__init__()
+        self.layer, self.what = nn.Linear(3, 2), what
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return self.layer(rows)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        partial(nn.utils.weight_norm, nn.Linear(3, 2)),
+        lambda: nn.Sequential(prune.l1_unstructured(nn.Linear(3, 2), "weight", 0.3)),
+        lambda: nn.Sequential(nn.LazyLinear(2)),
+        lambda: Holds(threading.Lock()),
+        lambda: Holds([torch.ones(2, requires_grad=True) * 2]),
+        lambda: torch.jit.script(nn.Sequential(nn.Linear(3, 2))),
+        lambda: Holds(torch.jit.script(nn.Linear(3, 2))),
+    ],
+    ids=["weight_norm", "pruned", "lazy", "lock", "computed tensors", "script", "script within"],
+)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.process
+def test_models_that_cannot_be_copied_train_as_any(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, make) -> None:
+    monkeypatch.setattr(forecast, "_SURELY_SMALL", 0.0)
+
+    def trains(context: TrainContext) -> None:
+        model = context.prepare_model(make())
+        rows = torch.ones(4, 3)
+        model(rows)  # A lazy one has its parameters from here on.
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in context.epochs():
+            context.step(model(rows).mean(), optimizer)
+            context.report({"train:loss": 0.0}, checkpoint={"model": model.state_dict()})
+
+    trainer = TorchTrainer(trains, scaling=ScalingConfig(num_workers=0))
+    (found,) = serve_alone(trainer.program({}), assignment(tmp_path, stop=1))
+    assert isinstance(found, Segment), found
+
+
+def test_a_forecast_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither in a cache, nor in random numbers, nor in what the model is called with."""
+    asked: list[bool] = []
+    monkeypatch.setattr(forecast, "_SURELY_SMALL", 0.0)
+
+    @lru_cache
+    def mask() -> torch.Tensor:
+        return torch.ones(2)
+
+    class Traces(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(3, 2)
+
+        def forward(self, rows: torch.Tensor, memory: object = None) -> torch.Tensor:
+            asked.append(rows.is_meta)
+            random.random()
+            found = self.layer(rows)
+            if memory is not None:
+                memory.seen.append(found)
+            return found * mask()
+
+    class Memory:
+        def __init__(self) -> None:
+            self.seen: list[torch.Tensor] = []
+
+    random.seed(3)
+    model = Traces()
+    Forecast(model, CPU)
+    model(torch.ones(4, 3))
+    drawn = random.getstate()
+    random.seed(3)
+    random.random()
+    assert random.getstate() == drawn
+    assert not mask().is_meta
+    Forecast(model, CPU)
+    memory = Memory()
+    model(torch.ones(4, 3), memory)
+    assert len(memory.seen) == 1
+    assert asked == [True, False, False]
+
+
+def test_named_tuples_of_tensors_are_inputs_like_others() -> None:
+    Rows = namedtuple("Rows", "first second")
+
+    class Takes(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(3, 2)
+
+        def forward(self, rows: Rows) -> torch.Tensor:
+            return self.layer(rows.first)
+
+    found = activations(without_data(Takes()), ((Rows(torch.ones(4, 3), None),), {}))
+    assert found == 4 * 3 * 4
+
+
+def test_parameters_that_are_not_trained_have_no_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = nn.Sequential(nn.Linear(1000, 1000), nn.Linear(1000, 1))
+    model[0].requires_grad_(False)
+    monkeypatch.setattr(forecast, "free_memory", lambda *_: 1_000_000)
+    Forecast(model, CPU)
+    model(torch.ones(4, 1000))
+
+
+def test_numbers_of_two_bytes_take_half_of_the_activations(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forecast, "free_memory", lambda *_: 8_000_000)
+    for low in (torch.bfloat16, None):
+        model = network()
+        Forecast(model, CPU, low=low)
+        if low is None:
+            with pytest.raises(TrialError, match="of activations"):
+                model(torch.ones(7000, 100))
+        else:
+            model(torch.ones(7000, 100))
+
+
+def test_files_in_a_containers_page_cache_are_free_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(forecast, "_CGROUP", tmp_path)
+    (tmp_path / "memory.max").write_text("1000000\n")
+    (tmp_path / "memory.current").write_text("990000\n")
+    (tmp_path / "memory.stat").write_text("anon 90000\nactive_file 300000\ninactive_file 600000\n")
+    assert free_memory(CPU) == 910_000
+    (tmp_path / "memory.max").write_text("max\n")
+    assert free_memory(CPU) > 1_000_000

@@ -25,7 +25,9 @@ def hook(model: nn.Module, *, others: Collection[str] = ()) -> Callable[[], None
     Returns:
         Takes the hooks away again.
     """
-    handles = [_registered(module, _take) for module in model.modules()]
+    # Scripted modules take no hooks, and are never cut into slices.
+    modules = (module for module in model.modules() if not isinstance(module, torch.jit.ScriptModule))
+    handles = [_registered(module, _take) for module in modules]
     if others:
         handles.append(_registered(model, _without(frozenset(others))))
 
