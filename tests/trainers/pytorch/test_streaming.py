@@ -10,7 +10,7 @@ from trainers.pytorch.data.streaming import Stream, stream_batches
 
 
 class Quiet:
-    def begin(self, micro, done):
+    def begin(self, micro, number, done):
         pass
 
     def absent(self, batches):

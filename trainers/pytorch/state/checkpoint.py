@@ -61,7 +61,8 @@ class TorchCheckpoint:
                 "updates": self.updates,
                 "positions": list(self.positions),
                 "ended": self.ended,
-                "scales": list(self.scales),
+                # A trial whose losses are not scaled leaves the same bytes as before there were such.
+                **({"scales": list(self.scales)} if self.scales else {}),
             },
             stream,
         )
