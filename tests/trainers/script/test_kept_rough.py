@@ -309,3 +309,19 @@ def test_a_cluster_of_jax_stays_and_another_one_is_jaxs_own_error(
     with pytest.raises(TrialError, match="must be called before any JAX calls"):
         trained(program, tmp_path, 1, processes=2)
     assert values(*trained(program, tmp_path, 1)) == [(1, 1.0)]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_port_that_another_process_took_is_tried_again_with_another(
+    opened: Callable[..., ScriptProgram], tmp_path: Path, kept: bool
+) -> None:
+    failing = f"""
+import os, warmband
+taken = {str(tmp_path / "taken")!r}
+if not os.path.exists(taken):
+    open(taken, "w").write(os.environ["WARMBAND_MACHINES"])
+    raise SystemExit("lightgbm.basic.LightGBMError: Binding port 53545 failed")
+other = open(taken).read() != os.environ["WARMBAND_MACHINES"]
+warmband.report({{"validation:accuracy": float(other)}})
+"""
+    assert values(*trained(opened(failing, keep_loaded=kept), tmp_path, 1)) == [(1, 1.0)]
