@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from trainers.checkpoint import UNKNOWN
 from trainers.gangs import Assignment, Segment
 from trainers.script.guard import TOKEN
+from trainers.script.parts.kept_process import HOST
 
 PROGRAMS = Path(__file__).parents[1] / "trainers" / "script" / "programs"
 ACCURACY = {"Name": "validation:accuracy", "Regex": r"acc=([0-9.na]+)"}
@@ -45,3 +48,15 @@ def running(entry_point: str) -> list[str]:
         except OSError:
             continue
     return [command for command in found if entry_point in command]
+
+
+def hosts(environment: Mapping[str, str]) -> set[int]:
+    """The processes of programs that are kept loaded with these variables."""
+    own = {f"{name}={value}".encode() for name, value in environment.items()}
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            variables = (process / "environ").read_bytes().split(b"\0")
+            if own <= set(variables) and HOST.encode() in (process / "cmdline").read_bytes():
+                found.add(int(process.name))
+    return found

@@ -28,7 +28,7 @@ AHEAD = 10_000
 """Reports that a program may be ahead of its rung before it is ended at once."""
 AHEAD_SECONDS = 5.0
 """How long a program may go on behind its rung, whose units are shorter than a checkpoint takes to be seen."""
-TAKEN = ("EADDRINUSE", "Address already in use", "address already in use", "errno: 98")
+TAKEN = ("EADDRINUSE", "Address already in use", "address already in use", "errno: 98", "LightGBMError: Binding port")
 """What a program writes whose port another process has."""
 
 

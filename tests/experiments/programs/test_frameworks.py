@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import experiments.programs
+from experiments.workloads.repeated_trial import RepeatedTrial
 from hpo import (
     ContinuousParameter,
     HyperbandStrategyConfig,
@@ -18,7 +19,7 @@ from hpo import (
     StrategyConfig,
 )
 from hpo.record import Store
-from tests.support.script_programs import running
+from tests.support.script_programs import hosts, running
 from trainers import ScalingConfig, ScriptTrainer
 
 pytestmark = [pytest.mark.ray, pytest.mark.frameworks]
@@ -106,11 +107,14 @@ FRAMEWORKS = {
         scaling={"num_workers": 1},
     ),
 }
+KEPT = [name for name, framework in FRAMEWORKS.items() if framework.launcher != "tensorflow"]
+"""Those that stay loaded."""
 RESUMED = {"Name": "resumed", "Regex": r"resumed after (?:epoch|round) (\d+)"}
 
 
-def trainer_of(name: str) -> ScriptTrainer:
+def trainer_of(name: str, **options: Any) -> ScriptTrainer:
     framework = FRAMEWORKS[name]
+    environment = {**framework.options.get("environment", {}), **options.pop("environment", {})}
     objective, _, regex = framework.objective
     return ScriptTrainer(
         f"{name}.py",
@@ -119,7 +123,7 @@ def trainer_of(name: str) -> ScriptTrainer:
         scaling=ScalingConfig(**framework.scaling),
         hyperparameters={framework.length: framework.units, **framework.static},
         metric_definitions=[{"Name": objective, "Regex": regex}, RESUMED],
-        **framework.options,
+        **{**framework.options, **options, "environment": environment},
     )
 
 
@@ -169,3 +173,25 @@ def test_a_program_is_tuned_and_goes_on_from_its_checkpoint(name: str, ray_clust
     assert resumed
     assert resumed <= {*range(rung, units)}  # It may have had more before it was ended.
     assert running(f"{name}.py") == []
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_program_that_stays_loaded_gives_its_values_again(name: str, ray_cluster: None, tmp_path: Path) -> None:
+    mine = {"KEPT_BY": str(tmp_path)}
+    trainer = trainer_of(name, keep_loaded=True, environment=mine)
+    framework = FRAMEWORKS[name]
+    turns, processes = [], []
+    with trainer.gangs("kept", {}) as gangs:
+        folder, objective = str(tmp_path / "models"), framework.objective[0]
+        gang = RepeatedTrial(gangs, trainer.hyperparameters, framework.units, folder, objective=objective)
+        gang.start(trainer.workers)
+        for _ in range(2):
+            turns.append(gang.train().segment)
+            processes.append(hosts(mine))
+    first = turns[0].reports
+    assert [report.step for report in first] == [*range(1, framework.units + 1)]
+    assert turns[1].reports == first
+    assert [turn.details for turn in turns] == [{}, {}]
+    assert processes[0]
+    assert processes[1] == processes[0]
+    assert hosts(mine) == set()

@@ -241,3 +241,87 @@ def test_a_program_in_a_folder_finds_the_modules_beside_it(
     segments = trained(program, tmp_path, 1, 1)
     assert [value for _, value in values(*segments)] == [0.5, 0.5]
     assert len(set.union(*map(processes, segments))) == 1
+
+
+LISTENS = """
+import argparse, json, os, socket, warmband
+parser = argparse.ArgumentParser()
+for name in ("epochs", "machines", "rank"):
+    parser.add_argument(f"--{name}", required=True)
+args = parser.parse_args()
+host, _, port = args.machines.rpartition(":")
+json.open = [*getattr(json, "open", []), socket.create_server((host, int(port)))]
+told = os.environ["WARMBAND_MACHINES"] == args.machines
+warmband.report({"validation:accuracy": float(told), "rank": float(args.rank), "process": os.getpid()})
+"""
+
+
+@pytest.mark.parametrize(
+    "launcher",
+    [
+        "{program} --machines {machines} --rank {rank}",
+        "sh -c '{program} --rank={rank} --machines={machines}'",
+    ],
+)
+def test_each_trial_has_the_words_behind_the_program_and_a_port_that_nobody_has(
+    opened: Callable[..., ScriptProgram], tmp_path: Path, launcher: str
+) -> None:
+    program = opened(LISTENS, launcher=launcher, keep_loaded=True)
+    segments = trained(program, tmp_path, 1, 1, 1)
+    assert [each.reports[0].metrics["validation:accuracy"] for each in segments] == [1.0] * 3
+    assert [each.details for each in segments] == [{}] * 3
+    assert len(set.union(*map(processes, segments))) == 1
+
+
+JAX = """
+clients = []
+def is_initialized():
+    return clients[-1:] == [True]
+def initialize(address, processes=1):
+    if clients:
+        raise RuntimeError("jax.distributed.initialize() must be called before any JAX calls")
+    clients.append(True)
+def shutdown():
+    clients.append(False)
+"""
+"""What of JAX's cluster a trial can notice: a process makes it once, and not again where it was shut down."""
+
+
+def test_a_cluster_of_jax_stays_and_another_one_is_jaxs_own_error(
+    opened: Callable[..., ScriptProgram], tmp_path: Path
+) -> None:
+    package = tmp_path / "packages" / "jax"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("from jax import distributed\n")
+    (package / "distributed.py").write_text(JAX)
+    program = opened(
+        looping(
+            before="import jax\njax.distributed.initialize('127.0.0.1', processes=args.get('processes', 1))",
+            value="float(jax.distributed.is_initialized())",
+            after="jax.distributed.shutdown()",
+        ),
+        keep_loaded=True,
+        environment={"PYTHONPATH": str(package.parent)},
+    )
+    segments = trained(program, tmp_path, 2, 2)
+    assert {value for _, value in values(*segments)} == {1.0}
+    assert len(set.union(*map(processes, segments))) == 1
+    with pytest.raises(TrialError, match="must be called before any JAX calls"):
+        trained(program, tmp_path, 1, processes=2)
+    assert values(*trained(program, tmp_path, 1)) == [(1, 1.0)]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_port_that_another_process_took_is_tried_again_with_another(
+    opened: Callable[..., ScriptProgram], tmp_path: Path, kept: bool
+) -> None:
+    failing = f"""
+import os, warmband
+taken = {str(tmp_path / "taken")!r}
+if not os.path.exists(taken):
+    open(taken, "w").write(os.environ["WARMBAND_MACHINES"])
+    raise SystemExit("lightgbm.basic.LightGBMError: Binding port 53545 failed")
+other = open(taken).read() != os.environ["WARMBAND_MACHINES"]
+warmband.report({{"validation:accuracy": float(other)}})
+"""
+    assert values(*trained(opened(failing, keep_loaded=kept), tmp_path, 1)) == [(1, 1.0)]

@@ -22,6 +22,7 @@ class Place:
         cpus: of this worker.
         gpus: of this worker.
         processes: program processes of each worker.
+        listening: ports in `machines`, by rank, where they are no longer the first of `ports`.
     """
 
     rank: int
@@ -31,6 +32,7 @@ class Place:
     cpus: int
     gpus: int
     processes: int = 1
+    listening: tuple[int, ...] = ()
 
     @property
     def master(self) -> str:
@@ -45,7 +47,8 @@ class Place:
     @property
     def machines(self) -> str:
         """All workers as LightGBM's `machines` has them, by rank: "10.0.0.1:5000,10.0.0.2:5001"."""
-        return ",".join(f"{in_address(host)}:{ports[0]}" for host, ports in zip(self.hosts, self.ports, strict=True))
+        ports = self.listening or tuple(first for first, *_ in self.ports)
+        return ",".join(f"{in_address(host)}:{port}" for host, port in zip(self.hosts, ports, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

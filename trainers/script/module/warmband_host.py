@@ -1,9 +1,9 @@
 """Host of a program that is kept loaded: runs it once for each trial, in one process that stays; run as a program.
 
 It connects to its worker, at the address that `ADDRESS` has, and says the token of its program. Each line that it then
-gets is a trial's order, as JSON: `program`, `arguments`, `environment`, `folder`, `objective`, `stop`, `seen`. Its
-answer, once the program has come to its end, is a line with what the trial left behind. A program that fails ends the
-process, as it would have ended its own.
+gets is a trial's order, as JSON: `program`, `arguments`, `environment`, `folder`, `objective`, `stop`, `seen`, and
+`machines`, as the launcher's words have them and as they are now. Its answer, once the program has come to its end, is
+a line with what the trial left behind. A program that fails ends the process, as it would have ended its own.
 
 The program is run anew, as `__main__`; modules stay, but for those of its own folder. What it defines as `main(args)`
 is called where it does not do so itself.
@@ -50,6 +50,8 @@ class Host:
         self._order: dict[str, Any] | None = None
         self._state: State | None = None
         self._process = os.getpid()
+        self._behind = sys.argv[1:]
+        """Words that the launcher gives the program itself, such as its rank; they stand behind the trial's."""
         self._own_main = sys.modules["__main__"]
         self._aside: dict[str, ModuleType] = {}
         """Modules whose names the program's own have."""
@@ -103,7 +105,7 @@ class Host:
             os.environ.update(before)
             self._state = State()
         os.chdir(order["folder"])
-        sys.argv = [order["program"], *order["arguments"]]
+        sys.argv = [order["program"], *order["arguments"], *self._words_behind(order)]
         sys.path[0] = os.path.dirname(order["program"])
         importlib.invalidate_caches()
         self._lay_aside(order)
@@ -111,6 +113,10 @@ class Host:
         turn = warmband.turn
         turn.objective, turn.stop, turn.seen = order["objective"], order["stop"], order["seen"]
         turn.stopped = False
+
+    def _words_behind(self, order: dict[str, Any]) -> list[str]:
+        before, now = order["machines"]
+        return [word.replace(before, now) for word in self._behind]
 
     def _end(self, order: dict[str, Any]) -> None:
         """Puts back what the trial changed, and answers with what cannot be put back."""

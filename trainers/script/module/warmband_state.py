@@ -28,7 +28,7 @@ class State:
     """The state of a process that runs one trial after the other, as it was before the first.
 
     PyTorch's is kept where PyTorch is loaded: its random generators, its switches, and its process group, which a trial
-    neither makes anew nor destroys.
+    neither makes anew nor destroys; likewise JAX's cluster.
     """
 
     def __init__(self) -> None:
@@ -37,6 +37,8 @@ class State:
         self._given: Mapping[str, str] = {}
         self._turn, self._above = ExitStack(), ExitStack()
         self._torch = _Torch() if "torch" in sys.modules else None
+        if "jax" in sys.modules:
+            JaxCluster(importlib.import_module("jax.distributed")).stay()
         self.settle()
 
     def settle(self) -> None:
@@ -244,6 +246,33 @@ class _ProcessGroup:
     def _left(self, group: Any) -> None:
         if group is not None and group is not self._module.group.WORLD:
             self._destroy(group)
+
+
+class JaxCluster:
+    """JAX's cluster, which a process makes once, before its first computation: it stays for all trials.
+
+    Args:
+        distributed: the module `jax.distributed`, whose functions make it and shut it down.
+    """
+
+    def __init__(self, distributed: Any) -> None:
+        self._module, self._initialize = distributed, distributed.initialize
+        self._asked: tuple[Any, ...] = ()
+
+    def stay(self) -> None:
+        """From now on; it ends with the process."""
+
+        @functools.wraps(self._initialize)
+        def initialize(*args: Any, **kwargs: Any) -> None:
+            if not self._module.is_initialized() or self._asked != (args, kwargs):
+                self._initialize(*args, **kwargs)
+                self._asked = (args, kwargs)
+
+        @functools.wraps(self._module.shutdown)
+        def shutdown() -> None:
+            pass
+
+        self._module.initialize, self._module.shutdown = initialize, shutdown
 
 
 def _numpy_random() -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,8 @@ class _Loaded:
     process: KeptProcess | None
     place: Place
     roles: Sequence[str]
+    machines: str
+    """As it was started with them, which its command line may have."""
 
 
 class Parts:
@@ -96,10 +98,12 @@ class Parts:
             part = self._started(assignment, folders)
             if any(part.problems):
                 return part
+        else:
+            self._renew_ports()
         assert self._loaded is not None
         loaded = self._loaded
         if loaded.process is not None:
-            loaded.process.begin(self._order(assignment, folders, loaded.place, seen))
+            loaded.process.begin(self._order(assignment, folders, loaded, seen))
         return Part(process=loaded.process, roles=loaded.roles, problems=())
 
     def close(self) -> None:
@@ -137,7 +141,7 @@ class Parts:
         problems = peers.gathered(problem, MEET_SECONDS, "its start")
         if settings.keep_loaded:
             assert not isinstance(process, ProgramProcess)
-            self._loaded = _Loaded(process=process, place=place, roles=roles)
+            self._loaded = _Loaded(process=process, place=place, roles=roles, machines=place.machines)
         return Part(process=process, roles=roles, problems=problems)
 
     def _kept(self, start: Start, roles: Sequence[str]) -> KeptProcess:
@@ -151,12 +155,19 @@ class Parts:
             processes=self._settings.processes * (len(roles) // starters),
         )
 
-    def _order(self, assignment: Assignment, folders: Folders, place: Place, seen: int) -> dict[str, Any]:
+    def _renew_ports(self) -> None:
+        """Ports where a program listens itself: the system keeps those of the trial before for a minute."""
+        assert self._loaded is not None
+        ports = self._peers.gathered(free_ports(1)[0], MEET_SECONDS, "its port")
+        self._loaded.place = replace(self._loaded.place, listening=tuple(ports))
+
+    def _order(self, assignment: Assignment, folders: Folders, loaded: _Loaded, seen: int) -> dict[str, Any]:
         code = self._loaded_code(folders)
         return {
             "program": os.path.join(code, self._settings.entry_point),
             "arguments": arguments_of(assignment.hyperparameters),
-            "environment": self._environment(assignment, folders, place),
+            "environment": self._environment(assignment, folders, loaded.place),
+            "machines": [loaded.machines, loaded.place.machines],
             "folder": code,
             "objective": assignment.objective,
             "stop": assignment.stop,
