@@ -147,7 +147,7 @@ def test_a_function_beside_the_job_file_is_found(path: Path, tmp_path: Path, mon
 def test_every_key_reaches_the_tuner(path: Path) -> None:
     sets = [
         "trainer.use_gpu=true",
-        "trainer.resources_per_worker={CPU: 2, GPU: 0.5}",
+        "trainer.resources_per_worker={CPU: 2, GPU: 1}",
         "trainer.placement=SPREAD",
         "trainer.accelerator_type=A100",
         "trainer.label_selector={zone: 'in(a, b)', market-type: '!spot'}",
@@ -181,7 +181,7 @@ def test_every_key_reaches_the_tuner(path: Path) -> None:
     }
     scaling = tuner.estimator.scaling
     assert (scaling.num_workers, scaling.use_gpu) == (2, True)
-    assert scaling.resources_per_worker == {"CPU": 2, "GPU": 0.5}
+    assert scaling.resources_per_worker == {"CPU": 2, "GPU": 1}
     assert scaling.placement_strategy == "SPREAD"
     assert scaling.accelerator_type == "A100"
     assert scaling.label_selector == {"zone": "in(a, b)", "market-type": "!spot"}

@@ -22,7 +22,7 @@ CPU, META = torch.device("cpu"), torch.device("meta")
 
 
 class Quiet:
-    def begin(self, micro: Any, done: float) -> None:
+    def begin(self, micro: Any, number: int, done: float) -> None:
         pass
 
     def end(self) -> None:

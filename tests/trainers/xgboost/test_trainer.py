@@ -47,8 +47,9 @@ def test_a_model_is_read_and_compared_once(
 ) -> None:
     """Where its trainer is not a user's own that reads it in another way: the job's digest holds for that, too."""
     whole, reads, compared = Path(checkpoint).read_bytes(), [], []
-    read, flaw = Path.read_bytes, File.flaw
-    monkeypatch.setattr(Path, "read_bytes", lambda path: reads.append(str(path)) or read(path))
+    read, own, flaw = storage.read, Path.read_bytes, File.flaw
+    monkeypatch.setattr(storage, "read", lambda uri, *span: reads.append(uri) or read(uri, *span))
+    monkeypatch.setattr(Path, "read_bytes", lambda path: reads.append(str(path)) or own(path))
     monkeypatch.setattr(File, "flaw", lambda file, data: compared.append(data) or flaw(file, data))
     trained = kind().trained(checkpoint, manifest=Manifest((File.of("000003", whole),)))
     assert trained.model()

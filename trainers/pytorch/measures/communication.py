@@ -148,9 +148,9 @@ class Communication:
         """
         if peers.world_size == 1:
             return {}
-        figures = torch.zeros(peers.world_size, 4, dtype=torch.float64)
+        figures = torch.zeros(peers.world_size, 4, dtype=torch.float64, device="cpu")
         stepped, waited = self.seconds
-        figures[peers.rank] = torch.tensor([self.steps, self.bytes, stepped, waited], dtype=torch.float64)
+        figures[peers.rank] = figures.new_tensor([self.steps, self.bytes, stepped, waited])
         rows = peers.sum(figures).tolist()
         if not any(row[0] for row in rows):
             return {}

@@ -136,7 +136,7 @@ class Folder:
             StorageError: it cannot be read.
         """
         entry = self.entries[key]
-        made = torch.empty(entry.size, dtype=entry.dtype)
+        made = torch.empty(entry.size, dtype=entry.dtype, device="cpu")
         self.read_into(key, made)
         return made
 
@@ -157,7 +157,7 @@ class Folder:
     def _piece(self, entry: Entry, piece: Piece) -> Tensor:
         length = math.prod(piece.sizes) * entry.dtype.itemsize
         if not length:
-            return torch.empty(piece.sizes, dtype=entry.dtype)
+            return torch.empty(piece.sizes, dtype=entry.dtype, device="cpu")
         data = self._span(piece.part, piece.at, length)
         if zlib.crc32(data) != piece.checksum:
             raise damaged(self.uri, piece.part, f"{length} bytes from {piece.at} on are other than those")

@@ -223,7 +223,7 @@ def _staged(plan: SavePlan, data_of: Callable[[WriteItem], Any], name: str) -> t
         piece = Piece(offsets=offsets, sizes=sizes, part=name, at=at, checksum=0)
         placed.append(_Placed(item.index.fqn, piece, length))
         at += -(-length // _ALIGNED) * _ALIGNED
-    data = torch.empty(at, dtype=torch.uint8)
+    data = torch.empty(at, dtype=torch.uint8, device="cpu")
     for item, each in zip(plan.items, placed, strict=True):
         if each.length:
             source: Tensor = data_of(item)
