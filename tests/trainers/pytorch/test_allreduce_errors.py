@@ -19,7 +19,7 @@ from tests.support.process_gang import ProcessGang, serve_alone
 from trainers import ConfigurationError, TorchTrainer, TrialError
 from trainers.channels import Channel
 from trainers.errors import DataError, DivergedError
-from trainers.gangs.messages import Assignment
+from trainers.gangs.messages import Assignment, Segment
 
 
 @pytest.mark.process
@@ -115,6 +115,30 @@ def test_ranks_that_go_different_ways_are_told(gang: ProcessGang, tmp_path):
 
     errors = only_errors(gang.run(program(train), assignment(tmp_path)))
     assert all("rank 0 in the report of epoch 0, rank 1 in context.sum" in str(error) for error in errors)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("kind", ["model", "sum"])
+def test_workers_with_other_shapes_are_told_and_none_dies(gang: ProcessGang, tmp_path, kind: str):
+    """Gloo would end the process of a worker that gets more than it asked for."""
+
+    def train(context) -> None:
+        width = 900 if context.rank == 0 and context.hyperparameters["differs"] else 8
+        if kind == "model":
+            context.prepare_model(nn.Linear(6, width))
+        else:
+            context.sum(torch.ones(width, 2))
+        for _ in context.epochs():
+            context.report({"train:x": 0.0}, checkpoint={})
+
+    orders = [assignment(tmp_path, stop=1, name=f"{differs}", differs=differs) for differs in (True, False)]
+    answers = gang.run(program(train), *orders)
+    what = {
+        "model": "rank 0 in the parameters of rank 0, 6300 float32, rank 1 in the parameters of rank 0, 56 float32",
+        "sum": "rank 0 in context.sum() of 900x2 float32, rank 1 in context.sum() of 8x2 float32",
+    }
+    assert all(what[kind] in str(answer[0]) for answer in answers), answers
+    assert all(isinstance(answer[1], Segment) for answer in answers), answers
 
 
 @pytest.mark.process

@@ -114,14 +114,14 @@ class ProcessGroup:
         """See `Peers.sum`."""
         total = values.detach().clone().to(self._device)
         if self.world_size > 1:
-            self.meet("context.sum")
+            self.meet(f"context.sum() of {_kind(total)}")
             dist.all_reduce(total)
         return total
 
     def broadcast(self, values: Tensor) -> None:
         """See `Peers.broadcast`."""
         if self.world_size > 1:
-            self.meet("the parameters of rank 0")
+            self.meet(f"the parameters of rank 0, {_kind(values)}")
             dist.broadcast(values, 0)
 
     def gather(self, value: Any) -> list[Any]:
@@ -216,6 +216,11 @@ class ProcessGroup:
             return _SAID * (came[0] != calls[0])
         places = ", ".join(f"rank {rank} in {what}" for rank, what in enumerate(calls))
         return f"the workers went different ways: {places}; every rank has to call the same methods in the same order"
+
+
+def _kind(values: Tensor) -> str:
+    """The shape and type of numbers that all workers have to come with: gloo ends the process of one with fewer."""
+    return f"{'x'.join(map(str, values.shape)) or 'one'} {str(values.dtype).removeprefix('torch.')}"
 
 
 def share(peers: Peers, tensors: Sequence[Tensor]) -> None:
