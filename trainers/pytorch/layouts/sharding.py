@@ -254,14 +254,18 @@ class _Forwards:
 
     def __init__(self) -> None:
         self._latest: list[tuple[nn.Module, tuple[Any, ...], dict[str, Any]]] = []
+        self._known: dict[nn.Module, tuple[tuple[Any, ...], dict[str, Any]]] = {}
+        """What each model was given last, with gradients or without: a worker may have no batch at all in a pass."""
         self._repeating = False
 
     def follow(self, model: nn.Module) -> None:
         """Notes what a model is given."""
 
         def note(module: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> None:
-            if not torch.is_grad_enabled() and not self._repeating:
-                self._latest.append((module, given, named))
+            if not self._repeating:
+                self._known[module] = given, named
+                if not torch.is_grad_enabled():
+                    self._latest.append((module, given, named))
 
         model.register_forward_pre_hook(note, with_kwargs=True)
 
@@ -270,11 +274,21 @@ class _Forwards:
         self._latest.clear()
 
     def repeat(self, times: int) -> None:
-        """Gives the models again what they were given for the last batch."""
+        """Gives the models again what they were given for the last batch; without one, each what it had last.
+
+        Raises:
+            TrialError: they were given nothing yet.
+        """
+        calls = self._latest or [(model, *of) for model, of in self._known.items()]
+        if not calls:
+            raise TrialError(
+                "a worker has no rows in an evaluation before the first step, and shards are gathered from all "
+                "workers; evaluate after a step, or over more rows"
+            )
         self._repeating = True
         try:
             for _ in range(times):
-                for model, given, named in self._latest:
+                for model, given, named in calls:
                     model(*given, **named)
         finally:
             self._repeating = False

@@ -12,6 +12,7 @@ import pytest
 import torch
 from ray.train import ScalingConfig
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 from tests.support.networks import assignment, data
 from tests.support.process_gang import ProcessGang, process_gang, serve_alone
@@ -247,3 +248,23 @@ def test_gradients_that_are_not_finite_on_one_worker_end_the_trial_on_all(gang: 
     for answer in gang.run(program(makes_nan, "shard=4"), assignment(tmp_path, stop=1)):
         assert isinstance(answer[0], DivergedError)
         assert "gradients are not finite after 0 updates" in str(answer[0])
+
+
+def evaluates_one_row(context: TrainContext) -> None:
+    """What is left of a pass: of the first worker alone, and shards are gathered from all."""
+    model = context.prepare_model(Transformer().double(), PLAN)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = context.prepare_data(DataLoader(TensorDataset(text(5)), batch_size=1))
+    for _ in context.epochs():
+        (tokens,) = next(first := iter(batches))
+        context.step(loss_of(model, tokens), optimizer)
+        with torch.no_grad():
+            losses = [loss_of(model, tokens) for (tokens,) in batches]
+        del first
+        rows = context.sum(float(len(losses)))
+        context.report({"train:rows": float(rows)}, checkpoint={"none": 0})
+
+
+def test_a_worker_without_a_batch_goes_along_in_an_evaluation(gang: ProcessGang, tmp_path: Path) -> None:
+    (segment,) = ended(gang.run(program(evaluates_one_row, "shard=4"), assignment(tmp_path, stop=1)))
+    assert segment.reports[0].metrics["train:rows"] == 1.0
