@@ -13,10 +13,8 @@ from typing import Any, ClassVar
 import torch
 from ray.train import ScalingConfig
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, TensorDataset
 
 from tests.support.process_gang import ProcessGang
-from tests.support.transformer import PLAN, Transformer, loss_of, text
 from trainers import TorchTrainer, checkpoint, patient_storage, steady, storage
 from trainers.checkpoint import File, Manifest
 from trainers.errors import StorageError
@@ -319,23 +317,6 @@ def refuse_the_second_file() -> None:
 
     patient_storage.GIVE_UP_SECONDS = 0.0
     checkpoint.save_part = refusing
-
-
-def train_text_in_shards(context: Any) -> None:
-    """A transformer under the trial's layout; it reports what it has of model and optimizer."""
-    words = context.hyperparameters
-    torch.manual_seed(5)
-    model = context.prepare_model(Transformer().double(), PLAN)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.02, weight_decay=0.1)
-    rows = TensorDataset(text(27))
-    batches = context.prepare_data(DataLoader(rows, batch_size=context.batch.per_worker_batch_size))
-    if context.checkpoint is not None:
-        model.load_state_dict(context.checkpoint["model"])
-        optimizer.load_state_dict(context.checkpoint["optimizer"])
-    for _ in context.epochs():
-        for (tokens,) in batches:
-            context.step(loss_of(model, tokens), optimizer, max_norm=words.get("clip"))
-        context.report({}, checkpoint={"model": model.state_dict(), "optimizer": optimizer.state_dict()})
 
 
 class Kept:

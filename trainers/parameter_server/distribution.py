@@ -229,7 +229,6 @@ class ServerDistribution:
         if not self._open:
             return {}
         self._open = False
-        self.mixed.close()
         try:
             return self._details() if self._shards and self._peers.rank == 0 else {}
         finally:

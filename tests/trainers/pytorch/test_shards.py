@@ -15,6 +15,7 @@ from tests.support import shards as support
 from tests.support.allreduce import only
 from tests.support.networks import assignment
 from tests.support.process_gang import ProcessGang, process_gang
+from tests.support.transformer import train_text
 from trainers import TorchTrainer, checkpoint, storage
 from trainers.errors import CheckpointError, TrialError, UnsavedError
 from trainers.pytorch.state import shards
@@ -273,9 +274,9 @@ def test_a_trial_goes_on_in_other_layouts_as_one_that_stayed(tmp_path: Path) -> 
         orders.append(assignment(tmp_path, start, start + 1, "moved", layout=layout, **words))
     with process_gang(4, str(tmp_path)) as gang:
         for order in orders:
-            [first, *_] = only(gang.run(support.kept(support.train_text_in_shards), order))
+            [first, *_] = only(gang.run(support.kept(train_text), order))
             assert first.manifest.is_folder is (order.hyperparameters["layout"] != "replicate=4")
-    trainer = TorchTrainer(support.train_text_in_shards, scaling=ScalingConfig(num_workers=0))
+    trainer = TorchTrainer(train_text, scaling=ScalingConfig(num_workers=0))
     stayed, moved = (trainer.load_model(f"{tmp_path}/{name}/7.pt") for name in ("straight", "moved"))
     assert stayed["model"].keys() == moved["model"].keys()
     for name, value in stayed["model"].items():

@@ -136,7 +136,6 @@ class AllReduce:
         for handle in self._hooked.values():
             handle.remove()
         self._hooked.clear()
-        self.mixed.close()
         return {}
 
     def _step(self, optimizer: Optimizer, max_norm: float | None, summed: Sequence[Tensor] = ()) -> None:

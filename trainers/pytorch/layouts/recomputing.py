@@ -11,6 +11,8 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
+from trainers.pytorch.state import forward_of
+
 NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 """Layers with running statistics, which a second forward pass would move twice."""
 
@@ -21,17 +23,7 @@ def recompute(blocks: Sequence[nn.Module]) -> None:
     Dropout draws as in the first pass, and running statistics move once. Names in `state_dict()` stay as they are.
     """
     for block in blocks:
-        block.forward = MethodType(_again(_forward_of(block)), block)
-
-
-def _forward_of(block: nn.Module) -> Callable[..., Any]:
-    """A block's forward pass as a function of the block, so that a copy of the block has its own."""
-    own = vars(block).get("forward")
-    if own is None:
-        return type(block).forward
-    if isinstance(own, MethodType) and own.__self__ is block:
-        return own.__func__
-    return lambda _, *given, **named: own(*given, **named)
+        block.forward = MethodType(_again(forward_of(block)), block)
 
 
 def _again(forward: Callable[..., Any]) -> Callable[..., Any]:

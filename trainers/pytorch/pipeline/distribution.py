@@ -20,9 +20,10 @@ from trainers.pytorch.pipeline.deferred import Deferred
 from trainers.pytorch.pipeline.measure import best_cuts
 from trainers.pytorch.pipeline.model import ModelCall, StagedModel, Staging
 from trainers.pytorch.pipeline.schedule import Line
-from trainers.pytorch.pipeline.stages import check_separate, keep, only_own
+from trainers.pytorch.pipeline.stages import check_separate, keep
 from trainers.pytorch.pipeline.structure import sequence_of
 from trainers.pytorch.plan import ModelPlan
+from trainers.pytorch.state import shards
 
 
 class Pipelined(Sharded):
@@ -63,7 +64,7 @@ class Pipelined(Sharded):
         mine = [stage for stage in range(layout.stages) if stage % layout.pipeline == self._line.rank]
         staging = Staging(empty=without_data(model), members=members, stages=stages, mine=mine)
         keep(model, members, stages, mine)
-        only_own(model, staging.empty.state_dict())
+        shards.leave_out(model, staging.empty.state_dict().keys() - model.state_dict().keys())
         own = dict(model.named_modules())
         if styles := {name: style for name, style in styles.items() if name in own}:
             parallelize_module(model, tensor, styles)

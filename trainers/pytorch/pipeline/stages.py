@@ -126,21 +126,3 @@ def keep(model: nn.Module, members: Sequence[str], stages: Sequence[range], mine
         if module in gone:
             parent, _, last = name.rpartition(".")
             setattr(model.get_submodule(parent), last, gone[module])
-
-
-def only_own(model: nn.Module, names: Collection[str]) -> None:
-    """Lets `load_state_dict` of a stage take a whole model's state: entries of other stages are left out.
-
-    Args:
-        model: of `keep`.
-        names: the whole model's entries.
-    """
-    known = set(names)
-
-    def drop(module: nn.Module, state: dict[str, Any], prefix: str, *rest: Any) -> None:
-        mine = module.state_dict(prefix=prefix).keys()
-        for name in list(state):
-            if name not in mine and name.removeprefix(prefix) in known:
-                del state[name]
-
-    model.register_load_state_dict_pre_hook(drop)  # type: ignore[no-untyped-call]

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from trainers.pytorch.state import random_state as random_state, shards as shards, switches as switches
     from trainers.pytorch.state.checkpoint import IN_SHARDS as IN_SHARDS, TorchCheckpoint as TorchCheckpoint
     from trainers.pytorch.state.mixed import Mixed as Mixed
-    from trainers.pytorch.state.models import Models as Models
+    from trainers.pytorch.state.models import Models as Models, forward_of as forward_of
     from trainers.pytorch.state.precision import (
         PRECISION as PRECISION,
         PRECISIONS as PRECISIONS,

@@ -62,7 +62,7 @@ class Models:
         low = mixed.precision.low
         if low is None and not self._compile:
             return
-        forward = _forward_of(model)
+        forward = forward_of(model)
         if self._compile:
             forward = self._compiled_of(model, forward, hyperparameters)
         if low is not None:
@@ -80,7 +80,7 @@ class Models:
         return self._compiled[kind]
 
 
-def _forward_of(model: nn.Module) -> Forward:
+def forward_of(model: nn.Module) -> Forward:
     """A model's forward pass as a function of the model, so that it does not belong to this very object."""
     own = vars(model).get("forward")
     if own is None:

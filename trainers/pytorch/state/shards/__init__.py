@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from trainers.pytorch.state.shards.folder import INDEX as INDEX, Folder as Folder
     from trainers.pytorch.state.shards.names import cut as cut, named as named
     from trainers.pytorch.state.shards.owners import Owners as Owners
-    from trainers.pytorch.state.shards.placing import hook as hook, place as place
+    from trainers.pytorch.state.shards.placing import hook as hook, leave_out as leave_out, place as place
     from trainers.pytorch.state.shards.saving import Staged as Staged, needed as needed, stage as stage
     from trainers.pytorch.state.shards.stored import (
         Impatient as Impatient,

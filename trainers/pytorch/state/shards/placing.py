@@ -29,13 +29,18 @@ def hook(model: nn.Module, *, others: Collection[str] = ()) -> Callable[[], None
     modules = (module for module in model.modules() if not isinstance(module, torch.jit.ScriptModule))
     handles = [_registered(module, _take) for module in modules]
     if others:
-        handles.append(_registered(model, _without(frozenset(others))))
+        handles.append(leave_out(model, others))
 
     def remove() -> None:
         for handle in handles:
             handle.remove()
 
     return remove
+
+
+def leave_out(model: nn.Module, others: Collection[str]) -> RemovableHandle:
+    """Lets `load_state_dict` of a part of a model take a whole model's state; `others` are what it has not itself."""
+    return _registered(model, _without(frozenset(others)))
 
 
 def _registered(module: nn.Module, take: Callable[..., None]) -> RemovableHandle:
