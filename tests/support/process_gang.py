@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import os
 import pickle
+import time
 import traceback
 import uuid
 from collections.abc import Callable
@@ -13,6 +15,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
+import psutil
 from ray import cloudpickle
 
 from trainers.gangs.in_process import alone
@@ -82,8 +85,16 @@ def process_gang(workers: int, folder: str):
         gang.close()
 
 
-def serve(program: Program, context: WorkerContext, assignments: tuple[Assignment, ...]) -> list[Segment | Exception]:
-    """What a gang's worker does with assignments; the hyperparameter `halt_at` says after which reports to halt one."""
+def serve(
+    program: Program,
+    context: WorkerContext,
+    assignments: tuple[Assignment, ...],
+    meet: Callable[[], None] = lambda: None,
+) -> list[Segment | Exception]:
+    """What a gang's worker does with assignments; the hyperparameter `halt_at` says after which reports to halt one.
+
+    `meet` waits for the other workers behind each assignment, as a gang's driver does: its files are written then.
+    """
     program.open(context)
     found: list[Segment | Exception] = []
     for assignment in assignments:
@@ -95,6 +106,7 @@ def serve(program: Program, context: WorkerContext, assignments: tuple[Assignmen
             error.__traceback__ = None
             error.__cause__ = error.__context__ = None
             found.append(error)
+        meet()
     program.close()
     return found
 
@@ -116,13 +128,23 @@ def _work(pipe: Connection, rank: int, workers: int) -> None:
             return
         try:
             make, assignments, folder, before = pickle.loads(raw)
-            store, said = FileStore(folder, workers), iter(range(1000))
+            store, said, met = FileStore(folder, workers), iter(range(1000)), iter(range(1000))
 
             def broadcast(value: Any, store=store, said=said) -> Any:
                 key = f"broadcast/{next(said)}"
                 if rank == 0:
                     store.set(key, pickle.dumps(value))
                 return pickle.loads(store.get(key))
+
+            store.set(f"pid/{rank}", str(os.getpid()))
+
+            def meet(store=store, met=met) -> None:
+                behind = next(met)
+                store.set(f"met/{behind}/{rank}", "")
+                for other in range(workers):
+                    pid = int(store.get(f"pid/{other}"))
+                    while not store.check([f"met/{behind}/{other}"]) and psutil.pid_exists(pid):
+                        time.sleep(0.005)
 
             context = WorkerContext(
                 rank=rank,
@@ -135,7 +157,7 @@ def _work(pipe: Connection, rank: int, workers: int) -> None:
             )
             if before:
                 before()
-            answer: Any = serve(make(), context, assignments)
+            answer: Any = serve(make(), context, assignments, meet)
         except BaseException as error:
             answer = RuntimeError("".join(traceback.format_exception(error)))
         pipe.send_bytes(cloudpickle.dumps(answer))

@@ -185,10 +185,9 @@ class FunctionProgram:
         if self._dealt is None or self._dealt[0] != data.world_size:
             self._dealt = None  # Before others are loaded: they take as much memory.
             assert self._room is not None, "a gang opens its program before it serves"
-            # The rows of as many workers as share a model: channels are placed for the gang.
-            size = parts.gang.world_size
-            ranks = range(data.rank * size // data.world_size, (data.rank + 1) * size // data.world_size)
-            shards = held(self._channels, ranks, size, self._room.rest())
+            # Channels are dealt out to the gang row by row: these ranks have the rows of a smaller gang's worker.
+            ranks = range(data.rank, parts.gang.world_size, data.world_size)
+            shards = held(self._channels, ranks, parts.gang.world_size, self._room.rest())
             rows = data.gather({name: len(shard) for name, shard in shards.items()})
             self._dealt = data.world_size, worker_of(self._settings, worker.device, shards, rows, worker.neighbours)
         return self._dealt[1]

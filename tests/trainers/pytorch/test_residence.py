@@ -88,3 +88,26 @@ def test_rows_for_another_layout_get_what_the_first_have_left_and_give_it_back()
         dealt = held({"train": channel("train", rows)}, [0], 1, room.rest())["train"]
         assert isinstance(dealt, Shard)
         assert dealt.features.device == device
+
+
+@pytest.mark.parametrize(("workers", "parts"), [(2, 1), (4, 1), (4, 2), (6, 3)])
+@pytest.mark.parametrize("rows", [12, 13, 17])
+def test_workers_that_share_a_model_have_the_rows_of_a_smaller_gang_s_worker(
+    workers: int, parts: int, rows: int
+) -> None:
+    """In their order too, so that a layout's losses are those of as many replicas as it has data-parallel parts."""
+    table = np.arange(2 * rows, dtype=np.float32).reshape(rows, 2)
+    placed, room = {"train": Channel.of(table, name="train").place(0)}, Room(torch.device("cpu"), None)
+    for part in range(parts):
+        shared = held(placed, range(part, workers, parts), workers, room)["train"]
+        alone = held(placed, [part], parts, room)["train"]
+        assert isinstance(shared, Shard)
+        assert isinstance(alone, Shard)
+        assert shared.features.tolist() == alone.features.tolist()
+        assert shared.labels.tolist() == alone.labels.tolist()
+
+
+def test_rows_that_were_not_dealt_out_one_by_one_lie_behind_each_other() -> None:
+    shards = [torch.tensor([0.0, 1.0]), torch.tensor([2.0, 3.0, 4.0])]
+    assert residence._dealt_back(shards).tolist() == [0, 1, 2, 3, 4]
+    assert residence._dealt_back([torch.arange(3), torch.arange(1)]).tolist() == [0, 1, 2, 0]

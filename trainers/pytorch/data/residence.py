@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from trainers.channels import PlacedChannel, Table
 from trainers.errors import DataError
@@ -101,8 +102,21 @@ def _held(channel: PlacedChannel, ranks: Sequence[int], world_size: int, room: R
 
 
 def _joined(shards: Sequence[Shard]) -> Shard:
-    if len(shards) == 1:
-        return shards[0]
     return Shard(
-        features=torch.cat([shard.features for shard in shards]), labels=torch.cat([shard.labels for shard in shards])
+        features=_dealt_back([shard.features for shard in shards]),
+        labels=_dealt_back([shard.labels for shard in shards]),
     )
+
+
+def _dealt_back(rows: Sequence[Tensor]) -> Tensor:
+    """The rows of several ranks, in the order that they were dealt out from; behind each other, where they were not."""
+    if len(rows) == 1:
+        return rows[0]
+    most = len(rows[0])
+    lengths = list(map(len, rows))
+    if lengths != sorted(lengths, reverse=True) or lengths[-1] < most - 1:
+        return torch.cat(list(rows))
+    whole = rows[0].new_empty(sum(lengths), *rows[0].shape[1:])
+    for rank, of_rank in enumerate(rows):
+        whole[rank :: len(rows)] = of_rank
+    return whole
