@@ -73,7 +73,7 @@ class Scale:
     epochs: int = 5
     turns: int = 11
     network_turns: int = 7
-    images: int = 4000
+    images: int = 12_000
     texts: int = 64
     size: str = "base"
     starts: int = 50

@@ -24,6 +24,7 @@ from trainers.parameter_server.sharding import spread
 from trainers.parameter_server.wire import unpack_number
 from trainers.pytorch import (
     Communication,
+    Distribution,
     HostClock,
     MicroBatch,
     Mixed,
@@ -90,7 +91,7 @@ class _Shard:
         return [block.gradients for block in self.blocks], [block.values for block in self.blocks]
 
 
-class ServerDistribution:
+class ServerDistribution(Distribution):
     """Updates through parameter servers: they hold parameters and optimizer, and each step pushes and pulls at once.
 
     The first update begins it: rank 0 sends its parameters, and its optimizer with its state. Every parameter that the
@@ -217,12 +218,6 @@ class ServerDistribution:
                     take_state(optimizer, shard.parameters, state)
         with torch.no_grad():
             share(self._peers, [buffer for model in self._models for buffer in model.buffers()])
-
-    def batch(self) -> None:
-        """See `Distribution.batch`."""
-
-    def absent(self, batches: int) -> None:
-        """See `Distribution.absent`: every worker has the whole model."""
 
     def close(self) -> dict[str, Any]:
         """See `Distribution.close`; a second call does nothing. Others who wait hear of an error that is raised."""

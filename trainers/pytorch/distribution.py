@@ -69,14 +69,12 @@ class Distribution(Protocol):
     """How the gradients of a gang's workers become updates of the parameters, on one worker, for one assignment.
 
     Attributes:
+        communication: what its steps hand to others and wait for, as far as they have come.
         mixed: the trial's precision; set before the first model is wrapped.
     """
 
+    communication: Communication
     mixed: Mixed
-
-    @property
-    def communication(self) -> Communication:
-        """What its steps hand to others and wait for, as far as they have come."""
 
     @property
     def workers_an_update(self) -> int:
@@ -129,10 +127,13 @@ class Distribution(Protocol):
         """Waits for all workers; then all hold the same parameters, and rank 0's optimizer the whole state."""
 
     def batch(self) -> None:
-        """Another batch of prepared data is handed out."""
+        """Another batch of prepared data is handed out. Nothing, where every worker has the whole model."""
 
     def absent(self, batches: int) -> None:
-        """Other workers have so many batches more in a pass without gradients, which a model may need them all for."""
+        """Other workers have so many batches more in a pass without gradients, which shards need all workers for.
+
+        Nothing, where every worker has the whole model.
+        """
 
     def close(self) -> dict[str, Any]:
         """Ends it with the assignment; returns what happened, for `Segment.details`, on rank 0."""

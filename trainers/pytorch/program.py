@@ -15,14 +15,14 @@ from trainers.channels import PlacedChannel
 from trainers.errors import BrokenWorkerError, GangError, UnsavedError
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never, one_line
 from trainers.pytorch.data import Room, Shard, Stream, Worker, held
-from trainers.pytorch.devices import breaks, check_precision, forget, tidy
+from trainers.pytorch.devices import breaks, forget, tidy
 from trainers.pytorch.distribution import Distribution, Peers
 from trainers.pytorch.function import TrainFunction
 from trainers.pytorch.gradients import Alone, ProcessGroup
 from trainers.pytorch.layouts import Parts
 from trainers.pytorch.measures import Profiling
 from trainers.pytorch.segment import train_segment
-from trainers.pytorch.state import Models, switches
+from trainers.pytorch.state import Models, Precision, switches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ class FunctionProgram:
         started = time.perf_counter()
         self._context = context
         device = device_of(self._settings, context)
-        check_precision(self._settings.precision, device)
+        Precision(self._settings.precision).check(device)
         # Before joining: a rank whose data is bad then leaves no peer waiting in a collective.
         self._room = Room.of(device)
         shards = held(self._channels, [context.rank], context.world_size, self._room)

@@ -87,7 +87,7 @@ def train_segment(
             profiled(
                 profiling, assignment, parts.gang.rank, distribution.communication, worker.device, place.write
             ) as profile,
-            deadline.watched(f"a report of {assignment.trial_id} after {assignment.start} epochs or more"),
+            deadline.watched(f"a report of {assignment.trial_id} after {assignment.start} {worker.unit}s or more"),
             _explained(assignment),
             own_steps.refused(distribution, parts.gang, lambda: context.updating),
         ):

@@ -21,7 +21,8 @@ from trainers import ConfigurationError, TrialError
 from trainers.errors import BrokenWorkerError
 from trainers.gangs.messages import Segment
 from trainers.pytorch import devices
-from trainers.pytorch.devices import breaks, check_precision, forget, tidy, within
+from trainers.pytorch.devices import breaks, forget, tidy, within
+from trainers.pytorch.state import Precision
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
 
@@ -37,10 +38,13 @@ def old_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_precision_that_the_gpu_lacks_is_refused(old_gpu: None) -> None:
-    check_precision("fp32", GPU)
-    check_precision("bf16", CPU)
-    with pytest.raises(ConfigurationError, match=r"precision is 'bf16', and Tesla T4 computes no bf16 .*'fp32'"):
-        check_precision("bf16", GPU)
+    Precision("fp32").check(GPU)
+    Precision("bf16").check(CPU)
+    with pytest.raises(
+        ConfigurationError,
+        match=r"precision 'bf16': device 'Tesla T4' .*'fp32'.*accelerator_type",
+    ):
+        Precision("bf16").check(GPU)
 
 
 def test_it_is_refused_before_rows_are_read(old_gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +57,7 @@ def test_it_is_refused_before_rows_are_read(old_gpu: None, monkeypatch: pytest.M
 
 def test_a_newer_gpu_takes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: True)
-    check_precision("bf16", GPU)
+    Precision("bf16").check(GPU)
 
 
 # ---- errors that break a worker

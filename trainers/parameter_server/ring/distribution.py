@@ -22,6 +22,7 @@ from trainers.parameter_server.ring.replica import Replica
 from trainers.parameter_server.settings import Settings
 from trainers.pytorch import (
     Communication,
+    Distribution,
     HostClock,
     MicroBatch,
     Mixed,
@@ -52,7 +53,7 @@ class Neighbour(Protocol):
         """Averages: the neighbour takes its half, and `theirs` holds what it had before."""
 
 
-class RingDistribution:
+class RingDistribution(Distribution):
     """Decentralised averaging (Lian et al., "Asynchronous Decentralized Parallel SGD", ICML 2018).
 
     A worker computes its gradient on a snapshot of its own model, averages the model with that of one of its two
@@ -194,12 +195,6 @@ class RingDistribution:
         for values in self._replica.values:
             if not torch.isfinite(values.sum()):
                 raise DivergedError(f"diverged: parameters are not finite after {self._steps} steps of each worker")
-
-    def batch(self) -> None:
-        """See `Distribution.batch`."""
-
-    def absent(self, batches: int) -> None:
-        """See `Distribution.absent`: every worker has the whole model."""
 
     def close(self) -> dict[str, Any]:
         """See `Distribution.close`; what all workers did, as it was counted at the end of each pass."""

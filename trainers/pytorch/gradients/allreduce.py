@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from trainers.errors import DivergedError, TrialError
-from trainers.pytorch.distribution import MicroBatch, Peers, SetUp, trained, weighed
+from trainers.pytorch.distribution import Distribution, MicroBatch, Peers, SetUp, trained, weighed
 from trainers.pytorch.gradients.peers import share
 from trainers.pytorch.measures import Communication
 from trainers.pytorch.state import Mixed
@@ -20,14 +20,17 @@ from trainers.pytorch.state import Mixed
 if TYPE_CHECKING:
     from trainers.pytorch.plan import ModelPlan
 
-BUCKET_BYTES = 25 * 1024 * 1024
-"""Gradients go out in parts of this size, as `DistributedDataParallel`'s do, while the rest is still computed."""
+FIRST_BYTES, BUCKET_BYTES = 1 << 20, 25 << 20
+"""Gradients go out in parts of at least this size, as `DistributedDataParallel`'s do, while the rest is still computed.
+
+The first part is small: it goes out early, and a small network has more than one.
+"""
 
 LOOK_EVERY = 16
 """Updates between two looks at whether gradients are finite; on a GPU each look waits for it."""
 
 
-class AllReduce:
+class AllReduce(Distribution):
     """Adds up the workers' gradients into one update; see `Distribution`.
 
     What PyTorch's `DistributedDataParallel` does (Li et al., "PyTorch Distributed: Experiences on Accelerating Data
@@ -123,12 +126,6 @@ class AllReduce:
             for name, parameter in model.named_parameters():
                 if not torch.isfinite(parameter.detach().sum()):
                     raise DivergedError(f"parameter {name!r} is not finite any more")
-
-    def batch(self) -> None:
-        """See `Distribution.batch`."""
-
-    def absent(self, batches: int) -> None:
-        """See `Distribution.absent`: every worker has the whole model."""
 
     def close(self) -> dict[str, Any]:
         """Nothing happened that the metrics do not show."""
@@ -280,15 +277,15 @@ class _Bucket:
 
 
 def _bucketed(parameters: Iterable[nn.Parameter]) -> list[_Bucket]:
-    """The last parameters first, since their gradients come first."""
+    """The last parameters first, since their gradients come first; a bucket that has its size is closed."""
     groups: list[list[nn.Parameter]] = []
-    size = 0
+    size, least = 0, FIRST_BYTES
     for parameter in reversed(list(parameters)):
-        nbytes = parameter.numel() * parameter.element_size()
         alike = groups and (groups[-1][0].dtype, groups[-1][0].device) == (parameter.dtype, parameter.device)
-        if not alike or size + nbytes > BUCKET_BYTES:
+        if not alike or size >= least:
+            least = BUCKET_BYTES if groups else FIRST_BYTES
             groups.append([])
             size = 0
         groups[-1].append(parameter)
-        size += nbytes
+        size += parameter.nbytes
     return [_Bucket(group) for group in groups]

@@ -56,7 +56,8 @@ def in_shards(model: nn.Module, blocks: Iterable[nn.Module], mesh: DeviceMesh, l
     Raises:
         TrialError: there are low copies to make, and no shards.
     """
-    data = mesh["replicate", "shard"]
+    # A dimension of one worker would cost a collective of each block.
+    data = mesh["shard"] if mesh["replicate"].size() == 1 else mesh["replicate", "shard"]
     if data.size() == 1:
         if low is not None:
             raise TrialError(

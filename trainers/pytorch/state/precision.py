@@ -84,4 +84,7 @@ class Precision:
             lacks = not torch.cuda.is_bf16_supported(including_emulation=False)
         if lacks:
             name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
-            raise ConfigurationError(f"precision {self.name!r}: device {name!r} does not compute in it; give 'fp32'")
+            raise ConfigurationError(
+                f"precision {self.name!r}: device {name!r} does not compute in it; give 'fp32', or a "
+                "ScalingConfig(accelerator_type=...) that does (of NVIDIA's, bf16 takes compute capability 8.0)"
+            )
