@@ -44,7 +44,7 @@ def train_exactly(context) -> None:
 def small_buckets() -> None:
     from trainers.pytorch.gradients import allreduce
 
-    allreduce.FIRST_BYTES = allreduce.BUCKET_BYTES = 200
+    allreduce.FIRST_BYTES = allreduce.BUCKET_BYTES = 100
 
 
 def assignment(folder: Path, start: int = 0, stop: int = 2, name: str = "trial", **hyperparameters) -> Assignment:

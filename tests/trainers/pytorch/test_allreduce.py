@@ -16,6 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from tests.support.allreduce import alone, only, program, train_with_everything
 from tests.support.networks import assignment, close, data, network, small_buckets, state, train_exactly
 from tests.support.process_gang import ProcessGang, process_gang, serve_alone
+from trainers.pytorch.gradients import allreduce
 from trainers.pytorch.state.checkpoint import TorchCheckpoint
 
 # ---- the mathematics
@@ -280,3 +281,11 @@ def test_a_halt_waits_for_a_report_with_a_checkpoint(gang: ProcessGang, tmp_path
 
     for segment in only(gang.run(program(train), assignment(tmp_path, stop=9, halt_at=2, per_worker_batch_size=8))):
         assert (segment.reached, state(segment)) == (3, {"epoch": 2})
+
+
+def test_a_network_of_some_megabytes_sends_its_last_layers_while_the_first_are_computed():
+    """As `DistributedDataParallel`: a first bucket of a megabyte, and what fills it goes along."""
+    sizes = [3_000_000, 4_000_000, 100_000, 400_000, 1000]  # Of 4 bytes each; the last come first.
+    parameters = [nn.Parameter(torch.empty(size, device="meta")) for size in sizes]
+    buckets = [[parameter.numel() for parameter in bucket.parameters] for bucket in allreduce._bucketed(parameters)]
+    assert buckets == [[1000, 400_000], [100_000, 4_000_000, 3_000_000]]
