@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 import torch
@@ -28,6 +30,7 @@ _NEED_VALUES = {
 }
 _ON_A_DEVICE = {"to", "cpu", "cuda"}
 _SHAPED = {"view", "reshape", "expand"}
+_APPLY = torch.autograd.Function.apply.__func__.__code__
 _KNOWN = {"requires_grad": True, "is_leaf": False, "grad": None, "grad_fn": None, "is_meta": False}
 """Properties that are not those of the tensor without data."""
 
@@ -141,6 +144,7 @@ class Deferred(Tensor):
         if name in ("__repr__", "__format__", "__str__") and not (name == "__format__" and args[1:] != ("",)):
             return f"deferred tensor of shape {tuple(_shape(deferred[0]).shape)}, computed in context.step()"
         _check(name)
+        _check_caller()
         if name == "__iter__":
             return iter(args[0].unbind(0))
         if len(calls) > 1:
@@ -270,6 +274,22 @@ def _check(name: str) -> None:
         raise TrialError("loss.backward() in a pipeline; call context.step(loss, optimizer), which computes it")
     if name in ("__setitem__", "requires_grad_", "register_hook", "retain_grad", "copy_", "__set__"):
         raise TrialError(f"{name} of a model's output, which a pipeline computes later; write it as a function of it")
+
+
+def _check_caller() -> None:
+    """Refuses to record within the forward pass of a `torch.autograd.Function`, whose backward pass would be lost."""
+    if torch.is_grad_enabled():  # It is not within one.
+        return
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        if frame.f_code is _APPLY:
+            name = getattr(frame.f_locals.get("cls"), "__name__", "a function")
+            raise TrialError(
+                f"{name}.apply() of what a model in a pipeline computes: the backward pass of a "
+                "torch.autograd.Function cannot wait until it is computed; call it in the forward pass of the model, "
+                "such as in its last layer"
+            )
+        frame = frame.f_back
 
 
 def _computed(func: Any, arguments: Any) -> Any:

@@ -127,7 +127,8 @@ class Flow:
             except Exception as error:
                 # PyTorch's own error shows the stage's tensors in place of what went wrong.
                 failures = [self._failure, *(module.error for module in self._modules.values())]
-                failure = next(filter(None, failures), error)
+                cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
+                failure = next(filter(None, failures), cause)
             for stage in self._stages:
                 stage.clear_runtime_states()
         if failure is not None:

@@ -39,6 +39,18 @@ def by_parts(loss: Deferred, *outputs: Tensor) -> tuple[list[Tensor], LossParts]
     return [parts.value(chunks(outputs, index), index) for index in range(COUNT)], parts
 
 
+class Reversed(torch.autograd.Function):
+    """The identity, whose gradient is turned around."""
+
+    @staticmethod
+    def forward(ctx, scores: Tensor) -> Tensor:
+        return scores.clone()
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> Tensor:
+        return -gradient
+
+
 def autocast_mean(scores: Tensor) -> Tensor:
     with torch.autocast("cpu", dtype=torch.bfloat16):
         return (scores.float() @ torch.ones(CLASSES, 2)).float().mean()
@@ -171,6 +183,7 @@ def test_a_loss_that_cannot_be_cut_is_an_error():
         (lambda s: s.__setitem__(0, 1.0), "__setitem__ of a model's output"),
         (lambda s: s.mul_(2), "mul_ changes what a model in a pipeline computes in place"),
         (lambda s: s[s > 0].mean(), "depends on its values"),
+        (lambda s: Reversed.apply(s).mean(), r"Reversed\.apply\(\) .*in the forward pass of the model"),
     ],
 )
 def test_values_before_the_step_are_errors(use, message: str):

@@ -49,16 +49,26 @@ def test_mixed_precision_reaches_the_stages(gang: ProcessGang, tmp_path):
             assert mine.metrics["train:loss"] != other.metrics["train:loss"]
 
 
-def test_a_worker_that_fails_within_a_stage_ends_the_others_at_once(gang: ProcessGang, tmp_path):
+@pytest.mark.parametrize("backward", [False, True])
+def test_a_worker_that_fails_within_a_stage_ends_the_others_at_once(gang: ProcessGang, tmp_path, backward: bool):
+    class FailsBackward(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x: torch.Tensor) -> torch.Tensor:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, gradient: torch.Tensor) -> torch.Tensor:
+            raise ValueError("a stage that fails")
+
     class Fails(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.layer = nn.Linear(4, 4)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            if not x.is_meta:
+            if not x.is_meta and not backward:
                 raise ValueError("a stage that fails")
-            return self.layer(x)
+            return FailsBackward.apply(self.layer(x))
 
     def train(context) -> None:
         model = context.prepare_model(nn.Sequential(nn.Linear(4, 4), Fails()))
