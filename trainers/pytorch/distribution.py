@@ -128,12 +128,14 @@ class Distribution(Protocol):
 
     def batch(self) -> None:
         """Another batch of prepared data is handed out. Nothing, where every worker has the whole model."""
+        return
 
     def absent(self, batches: int) -> None:
         """Other workers have so many batches more in a pass without gradients, which shards need all workers for.
 
         Nothing, where every worker has the whole model.
         """
+        return
 
     def close(self) -> dict[str, Any]:
         """Ends it with the assignment; returns what happened, for `Segment.details`, on rank 0."""
