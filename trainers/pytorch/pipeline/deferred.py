@@ -30,7 +30,7 @@ _NEED_VALUES = {
 }
 _ON_A_DEVICE = {"to", "cpu", "cuda"}
 _SHAPED = {"view", "reshape", "expand"}
-_APPLY = torch.autograd.Function.apply.__func__.__code__
+_APPLY = torch.autograd.Function.apply.__func__.__code__  # type: ignore[attr-defined]  # A method of the class.
 _KNOWN = {"requires_grad": True, "is_leaf": False, "grad": None, "grad_fn": None, "is_meta": False}
 """Properties that are not those of the tensor without data."""
 
