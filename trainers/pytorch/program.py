@@ -150,8 +150,8 @@ class FunctionProgram:
 
     def _forget(self, error: Exception) -> None:
         """Lets go of a trial: a connection that is held would keep peers waiting in a collective."""
+        self._distributing.forget()  # First: what only its meshes hold is then found by the collection of `forget`.
         forget(error)
-        self._distributing.forget()
 
     def _segment(
         self,

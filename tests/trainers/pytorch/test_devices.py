@@ -185,6 +185,23 @@ def test_an_error_holds_no_model_and_its_text_stays() -> None:
         gc.enable()
 
 
+def test_what_only_a_graph_of_gradients_holds_is_forgotten_with_it() -> None:
+    """As hooks of a model in shards are: the collector sees neither the graph nor what it holds."""
+
+    class Ring:
+        def __init__(self, held: object) -> None:
+            self.held, self.ring = held, self
+
+    inner = Ring(None)
+    found = weakref.ref(inner)
+    loss = torch.ones(1, requires_grad=True) * 2
+    loss.grad_fn.register_hook(lambda *_, inner=inner: None)
+    Ring(loss)
+    del inner, loss
+    forget(ValueError("its trial failed"))
+    assert found() is None
+
+
 def test_errors_that_go_round_in_a_circle_are_forgotten_too() -> None:
     first, second = ValueError("a"), ExceptionGroup("b", [ValueError("c")])
     first.__context__, second.__context__ = second, first

@@ -8,6 +8,9 @@ from contextlib import suppress
 
 import torch
 
+MOST_COLLECTIONS = 5
+"""In a row: each second finds what the one before let go of, and other threads make garbage meanwhile."""
+
 
 def forget(error: BaseException) -> None:
     """Frees the variables in the frames of an error, and of those behind it: a model, its gradients, its batches.
@@ -29,7 +32,18 @@ def forget(error: BaseException) -> None:
             each.__traceback__ = None
         waiting += [other for other in (each.__cause__, each.__context__) if other is not None]
         waiting += each.exceptions if isinstance(each, BaseExceptionGroup) else ()
-    gc.collect()
+    collect()
+
+
+def collect() -> None:
+    """Frees all that nobody holds.
+
+    A graph of gradients may hold what the collector does not see, such as the hooks of a model in shards; once the
+    graph was freed, the next collection finds that.
+    """
+    for _ in range(MOST_COLLECTIONS):
+        if not gc.collect():
+            return
 
 
 def tidy(device: torch.device) -> None:
@@ -38,6 +52,6 @@ def tidy(device: torch.device) -> None:
     A prepared model refers to itself, and Python looks for such rings when it has made many objects, however large.
     """
     if device.type == "cuda":
-        gc.collect()
+        collect()
         with suppress(RuntimeError):  # A broken device has nothing to give back.
             torch.cuda.empty_cache()

@@ -72,6 +72,8 @@ class Groups:
         sizes = (layout.pipeline, layout.replicate or 1, layout.shard, layout.tensor)
         if sizes not in self._made:
             mesh = init_device_mesh(self._device.type, sizes, mesh_dim_names=DIMENSIONS)
+            for group in mesh.get_all_groups():  # Else peers would wait for PyTorch's half an hour.
+                group.set_timeout(timedelta(seconds=self._timeout_s))
             self._made[sizes] = mesh, self._data_peers(gang, sizes)
         mesh, data = self._made[sizes]
         return Parts(layout=layout, gang=gang, data=data, mesh=mesh)

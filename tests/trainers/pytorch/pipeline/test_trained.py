@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import torch.distributed as dist
 from ray.train import ScalingConfig
 from torch import nn
 
@@ -15,6 +17,7 @@ from tests.support.process_gang import SECONDS, ProcessGang, process_gang, serve
 from tests.support.transformer import train_text
 from trainers import Layout, TorchTrainer
 from trainers.errors import DivergedError
+from trainers.pytorch import ModelPlan as Plan
 
 pytestmark = pytest.mark.process
 
@@ -49,8 +52,9 @@ def test_mixed_precision_reaches_the_stages(gang: ProcessGang, tmp_path):
             assert mine.metrics["train:loss"] != other.metrics["train:loss"]
 
 
-@pytest.mark.parametrize("backward", [False, True])
-def test_a_worker_that_fails_within_a_stage_ends_the_others_at_once(gang: ProcessGang, tmp_path, backward: bool):
+def failing(backward: bool) -> Any:
+    """A function whose last stage fails on the last worker."""
+
     class FailsBackward(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x: torch.Tensor) -> torch.Tensor:
@@ -58,31 +62,53 @@ def test_a_worker_that_fails_within_a_stage_ends_the_others_at_once(gang: Proces
 
         @staticmethod
         def backward(ctx, gradient: torch.Tensor) -> torch.Tensor:
+            fail(backward)
+            return gradient
+
+    def fail(here: bool) -> None:
+        if here and dist.get_rank() == dist.get_world_size() - 1:
             raise ValueError("a stage that fails")
 
-    class Fails(nn.Module):
+    class Block(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.layer = nn.Linear(4, 4)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            if not x.is_meta and not backward:
-                raise ValueError("a stage that fails")
+            if not x.is_meta:
+                fail(not backward)
             return FailsBackward.apply(self.layer(x))
 
     def train(context) -> None:
-        model = context.prepare_model(nn.Sequential(nn.Linear(4, 4), Fails()))
+        model = context.prepare_model(
+            nn.Sequential(nn.Linear(4, 4), *(Block() for _ in range(3))), Plan(blocks=(Block,))
+        )
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         for _ in context.epochs():
             context.step(model(torch.ones(8, 4)).mean(), optimizer)
 
-    # The gang's answers would come too late, if the others waited for their deadline.
-    first, second = gang.run(program(train, timeout=2 * SECONDS), assignment(tmp_path))
-    assert str(first[0]) == "rank 1 failed: ValueError: a stage that fails"
-    assert isinstance(second[0], ValueError)
+    return train
+
+
+def check_that_all_fail(gang: ProcessGang, layout: str, backward: bool, folder: Path) -> None:
+    """At once: the gang's answers would come too late, if the others waited for their deadline."""
+    answers = gang.run(program(failing(backward), layout, timeout=2 * SECONDS), assignment(folder))
+    assert "a stage that fails" in str(answers[0][0])
+    assert isinstance(answers[-1][0], ValueError)
     words = {"global_batch_size": 8, "rows": 8}
-    for [segment] in gang.run(program(train_text), assignment(tmp_path / "again", **words)):
+    for [segment] in gang.run(program(train_text, layout), assignment(folder / "again", **words)):
         assert not isinstance(segment, Exception), segment
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_a_worker_that_fails_within_a_stage_ends_the_others_at_once(gang: ProcessGang, tmp_path, backward: bool):
+    check_that_all_fail(gang, "pipeline=2 micro_batches=4", backward, tmp_path)
+
+
+def test_a_worker_that_fails_in_a_stage_s_shards_ends_the_others_at_once(tmp_path):
+    """A graph of gradients holds the shards' hooks, with their connections, for longer than one collection."""
+    with process_gang(4, str(tmp_path)) as four:
+        check_that_all_fail(four, "pipeline=2 shard=2", True, tmp_path)
 
 
 def test_a_loss_that_is_not_finite_ends_all(gang: ProcessGang, tmp_path):
