@@ -29,6 +29,9 @@ from trainers.notebook import facts_html
 if TYPE_CHECKING:
     import pandas
 
+MOST_ATTEMPTS = 3
+"""Gangs' turns at one training, the last of which may not be lost."""
+
 
 class Trained(Protocol):
     """A trainer that has a model."""
@@ -144,12 +147,14 @@ def serve_alone(gangs: Gangs, assignment: Assignment, workers: int, patience: fl
             match event:
                 case Progress() | StorageAway():
                     deadline = time.monotonic() + patience
-                case GangLost() | GangEnded():
+                case GangLost(reason=reason) | GangEnded(error=reason):
                     deadline = math.inf  # Starting has deadlines of its own.
+                    if attempts >= MOST_ATTEMPTS:
+                        raise GangError(
+                            f"this training lost its workers {attempts} times, the last time with: {reason}"
+                        )
                 case GangUp():
                     attempts += 1
-                    if attempts > 3:
-                        raise GangError(f"gang {event.gang} lost its workers {attempts - 1} times in this training")
                     held_since, workers_there = gangs.held_since(event.gang), event.workers
                     gangs.assign(event.gang, assignment)
                     deadline = time.monotonic() + patience

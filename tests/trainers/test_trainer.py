@@ -18,7 +18,7 @@ from tests.support.assignments import segment
 from trainers import Channel, ConfigurationError, DataError, GangError, TrainingResult, XGBoostTrainer
 from trainers.channels import open_channels
 from trainers.errors import DivergedError
-from trainers.gangs.messages import Assignment, Event, GangUp, Report, Served
+from trainers.gangs.messages import Assignment, Event, GangLost, GangUp, Report, Served
 from trainers.registry import trainer_from_json
 from trainers.xgboost.booster import booster_parameters, segment_seed
 from trainers.xgboost.parameters import ROUNDS
@@ -270,6 +270,12 @@ def fit_on(gangs: Scripted, folder: Path, patience: float = 0.2) -> TrainingResu
 def test_a_gang_that_says_nothing_is_waited_for_no_longer_than_its_trainer_says(tmp_path: Path) -> None:
     with pytest.raises(GangError, match=r"waited 0\.2 s for a report of run-"):
         fit_on(Scripted(), tmp_path)
+
+
+def test_a_training_that_loses_its_workers_again_and_again_says_why(tmp_path: Path) -> None:
+    lost = GangLost(gang="one", reason="rank 1 was killed")
+    with pytest.raises(GangError, match="lost its workers 3 times, the last time with: rank 1 was killed"):
+        fit_on(Scripted(lost, GangUp(gang="one", incarnation="")), tmp_path, patience=60.0)
 
 
 def test_a_training_that_diverged_is_an_error_of_its_own(tmp_path: Path) -> None:
