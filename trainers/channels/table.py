@@ -54,7 +54,7 @@ class Shards:
     def read_whole(self) -> Table:
         """All rows, in their order."""
         world_size = len(self.pieces)
-        return _interleave([self.read(rank, world_size) for rank in range(world_size)])
+        return interleave([self.read(rank, world_size) for rank in range(world_size)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,10 +144,17 @@ def join(pieces: Iterable[Table]) -> Table:
     return Table(features=features, labels=labels, feature_names=names)
 
 
-def _interleave(shards: Sequence[Table]) -> Table:
-    """All rows in their order, out of the shards of all ranks."""
+def interleave(shards: Sequence[Table]) -> Table:
+    """The rows of several ranks in the order that they were dealt out from; one shard behind the other, if unlike that.
+
+    Args:
+        shards: of ranks, in order: of all of them, or of every so many.
+    """
     if len(shards) == 1:
         return shards[0]
+    lengths = [len(shard.labels) for shard in shards]
+    if lengths != sorted(lengths, reverse=True) or lengths[-1] < lengths[0] - 1:
+        return join(shards)
     features = [shard.features for shard in shards]
     arrays = isinstance(features[0], np.ndarray)
     return Table(

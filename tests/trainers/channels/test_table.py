@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.support.tables import frame, same
-from trainers.channels import Channel
+from trainers.channels import Channel, Table, interleave
 from trainers.errors import DataError
 
 
@@ -73,3 +73,10 @@ def test_columns_are_compared_with_those_that_are_trained_on(
 def test_columns_without_names_are_counted() -> None:
     with pytest.raises(DataError, match="there are 2 columns beside the target, and 3 in channel 'train'"):
         Channel.of(np.zeros((2, 3)), name="validation").check_like(Channel.of(np.zeros((2, 4)), name="train"))
+
+
+@pytest.mark.parametrize("lengths", [(2, 3), (3, 1)])
+def test_shards_that_were_not_dealt_out_row_by_row_lie_behind_each_other(lengths: tuple[int, int]) -> None:
+    numbers = np.split(np.arange(sum(lengths), dtype=np.float32), [lengths[0]])
+    shards = [Table(features=part.reshape(-1, 1), labels=part, feature_names=("x",)) for part in numbers]
+    assert interleave(shards).labels.tolist() == list(range(sum(lengths)))

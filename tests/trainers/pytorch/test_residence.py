@@ -105,9 +105,3 @@ def test_workers_that_share_a_model_have_the_rows_of_a_smaller_gang_s_worker(
         assert isinstance(alone, Shard)
         assert shared.features.tolist() == alone.features.tolist()
         assert shared.labels.tolist() == alone.labels.tolist()
-
-
-def test_rows_that_were_not_dealt_out_one_by_one_lie_behind_each_other() -> None:
-    shards = [torch.tensor([0.0, 1.0]), torch.tensor([2.0, 3.0, 4.0])]
-    assert residence._dealt_back(shards).tolist() == [0, 1, 2, 3, 4]
-    assert residence._dealt_back([torch.arange(3), torch.arange(1)]).tolist() == [0, 1, 2, 0]

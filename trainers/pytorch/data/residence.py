@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from trainers.channels import PlacedChannel, Table
+from trainers.channels import PlacedChannel, Table, interleave
 from trainers.errors import DataError
 from trainers.pytorch.data.loading import Shard
 from trainers.pytorch.data.streaming import Stream
@@ -93,30 +92,9 @@ def shard_of(name: str, table: Table) -> Shard:
 def _held(channel: PlacedChannel, ranks: Sequence[int], world_size: int, room: Room) -> Shard | Stream:
     pieces = [piece for rank in ranks for piece in channel.pieces(rank, world_size)]
     if len(pieces) == len(ranks):
-        return room.put(_joined([shard_of(channel.name, piece()) for piece in pieces]))
+        return room.put(shard_of(channel.name, interleave([piece() for piece in pieces])))
 
     def fetch(piece: Callable[[], Table]) -> Callable[[], Shard]:
         return lambda: shard_of(channel.name, piece())
 
     return Stream(fetch=[fetch(piece) for piece in pieces], rows=[len(piece().labels) for piece in pieces])
-
-
-def _joined(shards: Sequence[Shard]) -> Shard:
-    return Shard(
-        features=_dealt_back([shard.features for shard in shards]),
-        labels=_dealt_back([shard.labels for shard in shards]),
-    )
-
-
-def _dealt_back(rows: Sequence[Tensor]) -> Tensor:
-    """The rows of several ranks, in the order that they were dealt out from; behind each other, where they were not."""
-    if len(rows) == 1:
-        return rows[0]
-    most = len(rows[0])
-    lengths = list(map(len, rows))
-    if lengths != sorted(lengths, reverse=True) or lengths[-1] < most - 1:
-        return torch.cat(list(rows))
-    whole = rows[0].new_empty(sum(lengths), *rows[0].shape[1:])
-    for rank, of_rank in enumerate(rows):
-        whole[rank :: len(rows)] = of_rank
-    return whole
