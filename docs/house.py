@@ -35,6 +35,7 @@ SCRIPTS = (
     "parameter_server",
     "program_cost",
     "checkpoint_cost",
+    "layout_memory",
     "busy_machine",
     "spot_market",
     "store_rate",
