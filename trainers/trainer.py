@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 from ray.train import ScalingConfig
 
 from trainers import TRAINERS, steady, storage
-from trainers.channels import Channel, LabelRule, PlacedChannel, check_channels, open_channels, refuse_folders
+from trainers.channels import Channel, LabelRule, PlacedChannel, check_channels, open_channels, refuse_unread
 from trainers.checking import check_whole
 from trainers.checkpoint import UNKNOWN, Manifest, check, load
 from trainers.cluster import Cluster, cluster, reaching
@@ -75,6 +75,8 @@ class Trainer(ABC):
 
     takes_folders: bool = False
     """Whether a channel may be a `Folder`; its `program` is then given a channel whose source is a `PlacedFolder`."""
+    takes_roles: tuple[str, ...] = ()
+    """What it reads of rows beside features and labels, of `trainers.channels.ROLES`."""
 
     def __init__(
         self, *, scaling: ScalingConfig | None = None, hyperparameters: Mapping[str, Any] | None = None
@@ -271,8 +273,7 @@ class Trainer(ABC):
         Raises:
             ConfigurationError, DataError: before anything starts.
             ResourcesError, GangError: the gang could not start, was lost, or was silent for `patience`.
-            DivergedError: losses or parameters are no finite numbers any more.
-            TrialError: training itself failed.
+            DivergedError, TrialError: losses are no finite numbers any more, or training itself failed.
         """
         if (units := self.units) is None:
             raise ConfigurationError(
@@ -298,8 +299,7 @@ class Trainer(ABC):
         Raises:
             ConfigurationError, DataError: rows are not what they have to be, or files where this trainer reads rows.
         """
-        if not self.takes_folders:
-            refuse_folders(channels, type(self).__name__)
+        refuse_unread(channels, type(self).__name__, folders=self.takes_folders, roles=self.takes_roles)
         return check_channels(channels, self.label_rules, metric, workers or self._static_workers)
 
     @contextmanager

@@ -146,7 +146,7 @@ def _measure(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWorker:
     in_memory = {
         name: Channel(
             name=name,
-            source=Memory(features=table.features, labels=table.labels, columns=table.feature_names, position=None),
+            source=Memory.of_table(table),
         )
         for name, table in tables.items()
     }

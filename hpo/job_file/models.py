@@ -29,12 +29,17 @@ from hpo.strategies import (
     strategy_code,
     strategy_from_json,
 )
-from trainers.channels import Distribution
+from trainers.channels import ROLES, Distribution
 from trainers.checking import did_you_mean
 from trainers.datasets import DATASETS
 from trainers.errors import ConfigurationError
 
 Positive = Annotated[int, Field(ge=1)]
+Column = Annotated[str | int | None, Give("a column's name, or its position")]
+Columns = Annotated[str | int | list[str | int] | None, Give("a column, or a list of columns")]
+
+OF_ROWS = ("target", *ROLES, "header", "delimiter")
+"""Keys of a channel that is read as rows."""
 
 _TuningOptions = options_model("tuning")
 _JobOptions = options_model("")
@@ -55,12 +60,12 @@ class Files(Strict):
         "FullyReplicated",
         description="of a folder: FullyReplicated gives all files to every worker, ShardedByS3Key deals them out",
     )
-    target: Annotated[str | int | None, Give("a column's name, or its position")] = Field(
-        None, description="the column to predict, by name or by position from 0; null is the first column"
-    )
-    header: bool | None = Field(
-        None, description="whether a CSV file's first line has names; null looks whether one of its cells is no number"
-    )
+    target: Column = Field(None, description="the column to predict, by name or position from 0; null is the first")
+    weight: Column = Field(None, description="the column of rows' weights; null weighs all alike")
+    base_margin: Columns = Field(None, description="margins that boosting begins at: a column, or one for each class")
+    label_lower_bound: Column = Field(None, description="the column of what a label is at least, for survival:aft")
+    label_upper_bound: Column = Field(None, description="that of what it is at most; infinite where nobody knows")
+    header: bool | None = Field(None, description="whether a CSV file's first line has names; null looks for itself")
     delimiter: Annotated[str, Give("one character, such as ';'")] = Field(
         ",", min_length=1, max_length=1, description="what separates the cells of a CSV file"
     )
@@ -69,7 +74,7 @@ class Files(Strict):
     def _check(self) -> Self:
         if (self.path is None) == (self.folder is None):
             raise ConfigurationError("give either path, for rows, or folder, for files as they are")
-        other = ("distribution",) if self.folder is None else ("target", "header", "delimiter")
+        other = ("distribution",) if self.folder is None else OF_ROWS
         if given := [name for name in other if name in self.model_fields_set]:
             raise ConfigurationError(
                 f"{given[0]} is for {'a folder, and path reads rows' if self.folder is None else 'rows'}; leave it out"
@@ -82,7 +87,7 @@ class Files(Strict):
 
         if self.folder is not None:
             return Channel.of(Folder(self.folder, self.distribution), name=name)
-        return Channel.of(self.path, target=self.target, header=self.header, delimiter=self.delimiter, name=name)
+        return Channel.of(self.path, name=name, **{key: getattr(self, key) for key in OF_ROWS})
 
 
 class Data(Strict):

@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from trainers.channels.inputs import (
         check_channels as check_channels,
         open_channels as open_channels,
-        refuse_folders as refuse_folders,
+        refuse_unread as refuse_unread,
     )
     from trainers.channels.labels import LabelRule as LabelRule
     from trainers.channels.memory import Memory as Memory
     from trainers.channels.placed import PlacedChannel as PlacedChannel, about as about
     from trainers.channels.ray_data import RayData as RayData
+    from trainers.channels.roles import LOWER as LOWER, ROLES as ROLES, WEIGHT as WEIGHT
     from trainers.channels.table import Table as Table, interleave as interleave
 
 load_when_used(__name__)

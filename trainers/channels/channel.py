@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from trainers.channels.files import Files
 from trainers.channels.folder import Folder, OpenedFolder, PlacedFolder
 from trainers.channels.labels import LabelRule
-from trainers.channels.memory import Memory, from_array, from_frame, from_pair, is_frame, plain_array
+from trainers.channels.memory import Memory, from_array, from_frame, from_parts, is_frame, plain_array
 from trainers.channels.opening import check_delimiter, open_files
 from trainers.channels.placed import PlacedChannel, about, check_labels, checked
 from trainers.channels.ray_data import RayData
+from trainers.channels.roles import BASE_MARGIN, LOWER, UPPER, WEIGHT, checked_roles
 from trainers.channels.table import Heading, Shards, Table, check_shard
 from trainers.errors import ConfigurationError
 
@@ -32,6 +33,10 @@ class Source(Protocol):
     @property
     def heading(self) -> Heading | None:
         """The columns beside the target, where they are known without reading them."""
+
+    @property
+    def roles_said(self) -> tuple[str, ...]:
+        """What is said of each row beside its label."""
 
     def describe(self) -> dict[str, Any]:
         """See `Channel.describe`."""
@@ -74,34 +79,52 @@ class Channel:
         name: str | None = None,
         header: bool | None = None,
         delimiter: str = ",",
+        weight: str | int | None = None,
+        base_margin: str | int | Sequence[str | int] | None = None,
+        label_lower_bound: str | int | None = None,
+        label_upper_bound: str | int | None = None,
     ) -> Channel:
         """Checks what can be checked without reading the data.
 
         Args:
-            source: a pandas DataFrame; a NumPy array with two dimensions; a pair (X, y) of them; a path, a URI (`s3://`,
-                `gs://`, `file://`), a directory, a pattern (`part-*.csv`) or a list of these, of .csv or .parquet
-                files; a `ray.data.Dataset`; a `Folder` of files as they are; or a channel, which is returned under
-                `name`.
-            target: the column to predict, by name or position; None is the first column, with or without a header.
+            source: a pandas DataFrame; a NumPy array with two dimensions; a pair (X, y) of them, or (X, y, said) with
+                what else is said of each row, such as {"weight": w}; a path, a URI (`s3://`, `gs://`, `file://`), a
+                directory, a pattern (`part-*.csv`) or a list of these, of .csv or .parquet files; a
+                `ray.data.Dataset`; a `Folder` of files as they are; or a channel, which is returned under `name`.
+            target: the column to predict, by name or position; None is the first column, with or without a header, or
+                the lower bound of the labels, if one is given.
             name: what the channel is called, for messages.
             header: whether a CSV file's first line holds names; None: it does where one of its cells is no number.
             delimiter: what separates a CSV file's cells.
+            weight: the column of rows' weights, by name or position: numbers of 0 or more.
+            base_margin: the column of margins that boosting begins at, or a list of columns, one a class.
+            label_lower_bound: the column of what a label is at least, for survival with "survival:aft".
+            label_upper_bound: the column of what it is at most; infinite where that is not known.
 
         Raises:
             ConfigurationError: `target` or another argument does not fit the source.
             DataError: the source is missing, empty, or holds what is not a number.
         """
         name = name if name is not None else source.name if isinstance(source, Channel) else "data"
+        bounds = {LOWER: label_lower_bound, UPPER: label_upper_bound}
+        given = {WEIGHT: weight, BASE_MARGIN: base_margin, **bounds}
         with about(name):
             if not isinstance(header, bool | None):
                 raise ConfigurationError(f"header={header!r}: give True, False, or None to have it found out")
             check_delimiter(delimiter)
         if isinstance(source, Channel):
-            if target is not None or header is not None or delimiter != ",":
-                raise ConfigurationError("target, header and delimiter are a Channel's own: give them where it is made")
+            if target is not None or header is not None or delimiter != "," or checked_roles(given):
+                raise ConfigurationError(
+                    "target, header, delimiter and other columns' roles are a Channel's own: give them where it is made"
+                )
             return source if name == source.name else replace(source, name=name)
         with about(name):
-            return cls(name=name, source=_source(source, target, header, delimiter))
+            return cls(name=name, source=_source(source, target, header, delimiter, given))
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What is said of each row beside its label, of `roles.ROLES`."""
+        return self.source.roles_said
 
     def describe(self) -> dict[str, Any]:
         """A summary for the record, as JSON takes it: kind, rows, columns, files, target; None where not known."""
@@ -180,28 +203,30 @@ class Channel:
             return PlacedChannel(name=self.name, num_workers=num_workers, source=placed, rules=self.rules)
 
 
-def _source(source: Any, target: str | int | None, header: bool | None, delimiter: str) -> Source:
+def _source(
+    source: Any, target: str | int | None, header: bool | None, delimiter: str, given: Mapping[str, Any]
+) -> Source:
     paths = source if isinstance(source, list | tuple) else [source]
     if not paths:
         raise ConfigurationError("there are no paths; give at least one")
     if all(isinstance(path, str | os.PathLike) for path in paths):
-        return open_files([os.fspath(path) for path in paths], target, header, delimiter)
+        return open_files([os.fspath(path) for path in paths], target, header, delimiter, given)
     if isinstance(source, Folder):
-        if target is not None or header is not None or delimiter != ",":
-            raise ConfigurationError("target, header and delimiter are for rows; leave them out for a Folder")
+        if target is not None or header is not None or delimiter != "," or checked_roles(given):
+            raise ConfigurationError("roles of columns, header and delimiter are for rows; leave them out for a Folder")
         return OpenedFolder.of(source)
     if header is not None or delimiter != ",":
         raise ConfigurationError("header and delimiter are for CSV files; leave them out for other sources")
     if is_frame(source):
-        return from_frame(source, target)
+        return from_frame(source, target, given)
     if isinstance(source, np.ndarray) or hasattr(source, "toarray"):
-        return from_array(plain_array(source), target)
-    if isinstance(source, tuple) and len(source) == 2:
-        return from_pair(*source, target)
+        return from_array(plain_array(source), target, given)
+    if isinstance(source, tuple) and (len(source) == 2 or (len(source) == 3 and isinstance(source[2], Mapping))):
+        return from_parts(source[0], source[1], source[2] if len(source) == 3 else {}, target, given)
     # Whoever holds a Ray Dataset has imported Ray Data, which takes seconds.
     if "ray.data" in sys.modules and isinstance(source, sys.modules["ray.data"].Dataset):
-        return RayData.of(source, target)
+        return RayData.of(source, target, given)
     raise ConfigurationError(
         f"cannot read from {type(source).__name__}; give a DataFrame, an array with two dimensions, a pair (X, y), "
-        "paths or URIs of .csv or .parquet files, a ray.data.Dataset, or a Folder"
+        "(X, y, {'weight': w}), paths or URIs of .csv or .parquet files, a ray.data.Dataset, or a Folder"
     )

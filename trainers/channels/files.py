@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby, islice
 from typing import Any
 
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 from trainers.channels import fingerprint
 from trainers.channels.dealing import deal
 from trainers.channels.partitions import with_values
-from trainers.channels.table import ENCODE, Heading, Table, arrow_rows, feature_names, join
+from trainers.channels.roles import Roles
+from trainers.channels.table import ENCODE, Heading, Table, arrow_rows, join
 from trainers.errors import DataError
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
@@ -44,6 +46,15 @@ class File:
     groups: tuple[int, ...] = ()
     values: tuple[float, ...] = ()
 
+    def row(self, groups: tuple[int, ...], before: int, place: int) -> int:
+        """The number of a row in the file, from 1, where row groups are read alone: `before` + `place` of these."""
+        left = before + place
+        for group in groups:
+            if left < self.groups[group]:
+                return sum(self.groups[:group]) + left + 1
+            left -= self.groups[group]
+        return left + 1
+
 
 _Part = tuple[File, tuple[int, ...]]
 """A file, and which of its row groups; none stand for all."""
@@ -64,7 +75,7 @@ class Files:
     columns: tuple[str, ...] | None
     width: int
     delimiter: str
-    position: int
+    roles: Roles
     options: str = ""
     """What stands behind the question mark of their URIs."""
     given: tuple[str, ...] = ()
@@ -78,7 +89,7 @@ class Files:
     @property
     def heading(self) -> Heading:
         """The columns beside the target."""
-        return Heading(names=feature_names(self.columns, self.position), count=self.width - 1)
+        return Heading(names=self.roles.feature_names(self.columns), count=len(self.roles.features(self.width)))
 
     @property
     def _own_width(self) -> int:
@@ -101,10 +112,15 @@ class Files:
             infos = self.filesystem.get_file_info([file.path for file in self.files])
             whole = self.scheme in ("", "file://") and sum(info.size or 0 for info in infos) <= QUICK_BYTES
             values = [file.values for file in self.files if file.values]
-            read_as = (self.kind, self.columns, self.delimiter, self.position, *values)
+            read_as = (self.kind, self.columns, self.delimiter, self.roles.target, *self.roles.said, *values)
             return fingerprint.of_files(read_as, self.filesystem, infos, whole=whole)
         except OSError as error:
             raise DataError(f"the files cannot be read: {error}; check that they are still there") from None
+
+    @property
+    def roles_said(self) -> tuple[str, ...]:
+        """See `Source`."""
+        return self.roles.names
 
     def describe(self) -> dict[str, Any]:
         """See `Channel.describe`."""
@@ -113,7 +129,7 @@ class Files:
             "rows": self.rows,
             "columns": list(self.columns) if self.columns else None,
             "files": [self.scheme + file.path for file in self.files],
-            "target": self.columns[self.position] if self.columns else self.position,
+            **self.roles.described(self.columns),
         }
 
     def reopened_with(self) -> dict[str, Any]:
@@ -123,9 +139,10 @@ class Files:
         return {
             # Which directories make columns depends on the paths that were given.
             "paths": list(self.given) if self._own_width < self.width else files,
-            "target": self.position,
+            "target": self.roles.target,
             "header": None if self.kind == "parquet" else self.columns is not None,
             "delimiter": self.delimiter,
+            **({"said": {role: list(places) for role, places in self.roles.said}} if self.roles.said else {}),
         }
 
     def read(self, rank: int, world_size: int) -> Table:
@@ -164,7 +181,13 @@ class Files:
         for file, groups in parts:
             before = seen
             for block in self._blocks(file, groups):
-                yield arrow_rows(block, self.columns, self.position, seen=seen, rank=rank, world_size=world_size)
+                number = partial(file.row, groups, seen - before)
+                try:
+                    yield arrow_rows(
+                        block, self.columns, self.roles, seen=seen, rank=rank, world_size=world_size, number=number
+                    )
+                except DataError as error:
+                    raise DataError(f"{self.scheme}{file.path}: {error}") from None
                 seen += block.num_rows
             if seen == before and not groups:
                 raise DataError(f"{self.scheme}{file.path} {NO_ROWS}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,13 @@ def stride(rows: int, width: int) -> int:
     return max(1, -(-rows * width * 4 // MOST_BYTES))
 
 
-def of_rows(features: Any, labels: NDArray[np.float32]) -> str:
+def of_rows(features: Any, labels: NDArray[np.float32], said: Mapping[str, NDArray[np.float32]]) -> str:
     """Of rows in memory, by their values.
 
     Args:
         features: as `Table` has them, of one row in so many, as `stride` says.
         labels: of all rows.
+        said: of all rows, as `Table` has it.
     """
     digest = _start("rows", len(labels), features.shape[1])
     if isinstance(features, np.ndarray):
@@ -36,6 +37,9 @@ def of_rows(features: Any, labels: NDArray[np.float32]) -> str:
 
         digest.update(hash_pandas_object(features, index=False).to_numpy())
     digest.update(np.ascontiguousarray(labels))
+    for role, numbers in sorted(said.items()):
+        digest.update(role.encode())
+        digest.update(np.ascontiguousarray(numbers))
     return str(digest.hexdigest())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trainers.channels.channel import Channel
@@ -67,18 +67,25 @@ def check_channels(
     return channels_by_name
 
 
-def refuse_folders(channels: Mapping[str, Channel], trainer: str) -> None:
-    """Refuses folders of files for a trainer that reads rows.
+def refuse_unread(channels: Mapping[str, Channel], trainer: str, *, folders: bool, roles: Sequence[str]) -> None:
+    """Refuses what a trainer does not read.
 
     Args:
         channels: by name.
         trainer: what its users call it.
+        folders: it takes folders of files.
+        roles: what it reads of rows beside features and labels.
 
     Raises:
-        ConfigurationError: naming the first channel that is one.
+        ConfigurationError: naming the first channel that has such.
     """
     for name, channel in channels.items():
-        if isinstance(channel.source, OpenedFolder):
+        if unread := [role for role in channel.said if role not in roles]:
+            raise ConfigurationError(
+                f"channel {name!r} says of its rows {', '.join(unread)}, which {trainer} does not read; leave "
+                f"{'it' if len(unread) == 1 else 'them'} out, or train with XGBoostTrainer"
+            )
+        if not folders and isinstance(channel.source, OpenedFolder):
             raise ConfigurationError(
                 f"channel {name!r} is a Folder, {channel.source.listing.where!r}, and {trainer} takes none: it reads "
                 "rows; give the paths of .csv or .parquet files, or train by a program of yours, with ScriptTrainer"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels import fingerprint
+from trainers.channels.roles import Roles, Said, as_said, check_said, checked_roles
 from trainers.channels.table import (
     ENCODE,
     Heading,
@@ -18,27 +20,46 @@ from trainers.channels.table import (
     check_finite,
     check_labels,
     count_unlabelled,
-    feature_names,
-    others,
-    target_position,
     unique_names,
 )
 from trainers.errors import ConfigurationError, DataError
 
+ALL_FEATURES = Roles(target=None)
+"""Of columns whose labels come apart."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Memory:
-    """An array or DataFrame, one column of which is the target; or none is, where `position` is None."""
+    """An array or DataFrame, with columns of other roles among the features, or without any.
+
+    Args:
+        features: with those columns.
+        labels: one a row.
+        columns: names of the columns, where they have some.
+        roles: where the columns are that are no features.
+        said: see `Table`.
+    """
 
     features: Any
     labels: NDArray[np.float32]
     columns: tuple[str, ...] | None
-    position: int | None
+    roles: Roles = ALL_FEATURES
+    said: Said = field(default_factory=dict)
+
+    @classmethod
+    def of_table(cls, table: Table) -> Memory:
+        """The rows of a table."""
+        return cls(features=table.features, labels=table.labels, columns=table.feature_names, said=table.said)
 
     @property
     def rows(self) -> int:
         """How many rows there are."""
         return len(self.labels)
+
+    @property
+    def roles_said(self) -> tuple[str, ...]:
+        """See `Source`."""
+        return tuple(self.said)
 
     def describe(self) -> dict[str, Any]:
         """See `Channel.describe`."""
@@ -47,19 +68,20 @@ class Memory:
             "rows": self.rows,
             "columns": list(self.columns) if self.columns else None,
             "files": [],
-            "target": self.columns[self.position] if self.columns and self.position is not None else self.position,
+            **dict.fromkeys(self.said),
+            **self.roles.described(self.columns),
         }
 
     @property
     def heading(self) -> Heading:
         """The columns beside the target."""
-        names = feature_names(self.columns, self.position)
-        return Heading(names=names, count=self.features.shape[1] - (self.position is not None))
+        places = self.roles.features(self.features.shape[1])
+        return Heading(names=self.roles.feature_names(self.columns), count=len(places))
 
     def fingerprint(self) -> str:
         """See `Channel.fingerprint`."""
         every = fingerprint.stride(self.rows, self.features.shape[1])
-        return fingerprint.of_rows(self.read(0, every).features, self.labels)
+        return fingerprint.of_rows(self.read(0, every).features, self.labels, self.said)
 
     def look(self) -> NDArray[np.float32]:
         """All labels; the rows were checked when they came."""
@@ -69,13 +91,14 @@ class Memory:
         """The shard of one rank."""
         mine = slice(rank, None, world_size)
         if isinstance(self.features, np.ndarray):
-            features = _array_features(self.features[mine], self.position)
+            features = _array_features(self.features[mine], self.roles)
         else:
-            features = _frame_features(self.features.iloc[mine], self.position)
+            features = _frame_features(self.features.iloc[mine], self.roles)
         return Table(
             features=features,
             labels=np.ascontiguousarray(self.labels[mine]),
-            feature_names=feature_names(self.columns, self.position),
+            feature_names=self.roles.feature_names(self.columns),
+            said={role: np.ascontiguousarray(numbers[mine]) for role, numbers in self.said.items()},
         )
 
     def read_whole(self) -> Table:
@@ -110,32 +133,42 @@ def plain_array(array: Any) -> NDArray[Any]:
         raise DataError(f"the {type(array).__name__} makes no array ({error}): give rows of equal length") from None
 
 
-def from_frame(frame: Any, target: str | int | None) -> Memory:
-    """A DataFrame, with its target."""
+def from_frame(frame: Any, target: str | int | None, given: Mapping[str, Any]) -> Memory:
+    """A DataFrame, with its target and other roles; see `Roles.of`."""
     columns = unique_names(frame.columns)
-    position = target_position(target, columns, len(columns))
-    _check_frame(frame, position)
-    return Memory(features=frame, labels=_labels(frame.iloc[:, position]), columns=columns, position=position)
+    roles = Roles.of(target, given, columns, len(columns))
+    _check_frame(frame, roles)
+    said = _said_of({role: [frame.iloc[:, place] for place in places] for role, places in roles.said}, len(frame))
+    labels = _labels(frame.iloc[:, roles.target])
+    return Memory(features=frame, labels=labels, columns=columns, roles=roles, said=said)
 
 
-def from_array(array: NDArray[Any], target: str | int | None) -> Memory:
-    """An array with two dimensions, with its target."""
+def from_array(array: NDArray[Any], target: str | int | None, given: Mapping[str, Any]) -> Memory:
+    """An array with two dimensions, with its target and other roles; see `Roles.of`."""
     _check_array(array)
-    position = target_position(target, None, array.shape[1])
-    _check_size(len(array), array.shape[1] - 1)
-    labels = _labels(array[:, position])
-    check_finite(array, [str(place) for place in range(array.shape[1])])
-    return Memory(features=array, labels=labels, columns=None, position=position)
+    roles = Roles.of(target, given, None, array.shape[1])
+    _check_size(len(array), len(places := roles.features(array.shape[1])))
+    labels = _labels(array[:, roles.target])
+    said = _said_of({role: [array[:, place] for place in of_role] for role, of_role in roles.said}, len(array))
+    for place in places:
+        check_finite(array[:, place], [str(place)])
+    return Memory(features=array, labels=labels, columns=None, roles=roles, said=said)
 
 
-def from_pair(features: Any, labels: Any, target: str | int | None) -> Memory:
-    """X and y, each an array or of pandas."""
+def from_parts(
+    features: Any, labels: Any, said: Mapping[str, Any], target: str | int | None, given: Mapping[str, Any]
+) -> Memory:
+    """X, y and what else is said of each row, each an array or of pandas."""
     if target is not None:
         raise ConfigurationError(f"target={target!r} with a pair (X, y): y is the target, so leave target out")
+    if named := next(iter(checked_roles(given)), None):
+        raise ConfigurationError(
+            f"{named}={given[named]!r} names a column of a pair (X, y); give (X, y, {{{named!r}: values}})"
+        )
     columns = None
     if is_frame(features):
         columns = unique_names(features.columns)
-        _check_frame(features, None)
+        _check_frame(features, ALL_FEATURES)
     else:
         features = plain_array(features)
         _check_array(features)
@@ -144,10 +177,37 @@ def from_pair(features: Any, labels: Any, target: str | int | None) -> Memory:
     labels = _labels(labels)
     if len(labels) != len(features):
         raise DataError(f"X has {len(features)} rows and y has {len(labels)}: give one label a row")
-    return Memory(features=features, labels=labels, columns=columns, position=None)
+    parts = {role: _columns_of(values) for role, values in checked_roles(said).items()}
+    return Memory(features=features, labels=labels, columns=columns, said=_said_of(parts, len(labels)))
 
 
 # ---- numbers
+
+
+def _columns_of(values: Any) -> list[Any]:
+    """A column, or each one of several, as those of base margins are."""
+    values = values if hasattr(values, "iloc") else plain_array(values)
+    if len(values.shape) < 2:
+        return [values]
+    return [values.iloc[:, at] if hasattr(values, "iloc") else values[:, at] for at in range(values.shape[1])]
+
+
+def _said_of(columns: Mapping[str, Sequence[Any]], rows: int) -> Said:
+    """What is said of each row, out of the columns of each role.
+
+    Raises:
+        DataError: they are no numbers, are not one a row, or wrong; see `check_said`.
+    """
+    said = {}
+    for role, parts in columns.items():
+        for part in parts:
+            if len(part.shape) != 1 or len(part) != rows or not _is_number(part.dtype):
+                raise DataError(
+                    f"{role} is {part.dtype} of shape {tuple(part.shape)}; give a number for each of {rows} rows"
+                )
+        said[role] = as_said([_series_numbers(part) if hasattr(part, "iloc") else part for part in parts])
+    check_said(said, lambda place: place + 1)
+    return said
 
 
 def _labels(labels: Any) -> NDArray[np.float32]:
@@ -165,20 +225,21 @@ def _labels(labels: Any) -> NDArray[np.float32]:
     return numbers
 
 
-def _array_features(array: NDArray[Any], position: int | None) -> NDArray[np.float32]:
-    if position is None:
+def _array_features(array: NDArray[Any], roles: Roles) -> NDArray[np.float32]:
+    places = roles.features(array.shape[1])
+    if len(places) == array.shape[1]:
         return np.ascontiguousarray(array, np.float32)
-    features = np.empty((len(array), array.shape[1] - 1), np.float32)
-    features[:, :position] = array[:, :position]
-    features[:, position:] = array[:, position + 1 :]
+    features = np.empty((len(array), len(places)), np.float32)
+    for at, place in enumerate(places):
+        features[:, at] = array[:, place]
     return features
 
 
-def _frame_features(frame: Any, position: int | None) -> Any:
+def _frame_features(frame: Any, roles: Roles) -> Any:
     """float32 numbers, or a DataFrame of float32 numbers and categories where there are categories."""
     import pandas as pd
 
-    columns = [frame.iloc[:, place] for place in others(frame.shape[1], position)]
+    columns = [frame.iloc[:, place] for place in roles.features(frame.shape[1])]
     if any(_is_category(column.dtype) for column in columns):
         return pd.DataFrame(
             {
@@ -202,8 +263,8 @@ def _series_numbers(column: Any) -> NDArray[np.float32]:
 # ---- checks
 
 
-def _check_frame(frame: Any, position: int | None) -> None:
-    places = others(frame.shape[1], position)
+def _check_frame(frame: Any, roles: Roles) -> None:
+    places = roles.features(frame.shape[1])
     _check_size(len(frame), len(places))
     for place in places:
         dtype = frame.dtypes.iloc[place]

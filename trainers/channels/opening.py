@@ -6,14 +6,15 @@ import csv
 import fnmatch
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from trainers.channels.files import MISSING, NO_ROWS, File, Files, damaged
 from trainers.channels.partitions import columns_of
-from trainers.channels.table import check_schema, target_position, unique_names, without_index
+from trainers.channels.roles import Roles
+from trainers.channels.table import check_schema, unique_names, without_index
 from trainers.checking import nearest
 from trainers.errors import ConfigurationError, DataError
 from trainers.storage import check_no_credentials
@@ -25,8 +26,17 @@ def check_delimiter(delimiter: Any) -> None:
         raise ConfigurationError(f"delimiter={delimiter!r}: give one ASCII character, such as ',' or ';'")
 
 
-def open_files(paths: Sequence[str], target: str | int | None, header: bool | None, delimiter: str) -> Files:
-    """Finds the files that paths, URIs, directories and patterns stand for, and reads the head of each."""
+def open_files(
+    paths: Sequence[str],
+    target: str | int | None,
+    header: bool | None,
+    delimiter: str,
+    given: Mapping[str, Any],
+) -> Files:
+    """Finds the files that paths, URIs, directories and patterns stand for, and reads the head of each.
+
+    `given` is as `Roles.of` takes it.
+    """
     filesystem, scheme, infos, base = _find(paths)
     kind = _kind([info.path for info in infos])
     if kind == "parquet" and (header is not None or delimiter != ","):
@@ -51,10 +61,17 @@ def open_files(paths: Sequence[str], target: str | int | None, header: bool | No
         columns=columns,
         width=width,
         delimiter=delimiter,
-        position=target_position(target, columns, width),
+        roles=_roles(target, given, columns, width),
         options=paths[0].partition("?")[2] if scheme else "",
         given=tuple(path if "://" in path else os.path.abspath(os.path.expanduser(path)) for path in paths),
     )
+
+
+def _roles(target: str | int | None, given: Mapping[str, Any], columns: Sequence[str] | None, width: int) -> Roles:
+    roles = Roles.of(target, given, columns, width)
+    if not roles.features(width):
+        raise DataError(f"all {width} columns have a role, and none is a feature; give at least one more column")
+    return roles
 
 
 def _find(paths: Sequence[str]) -> tuple[Any, str, list[Any], str]:

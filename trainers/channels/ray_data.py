@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from trainers.channels.roles import Roles, checked_roles
 from trainers.channels.table import (
     Heading,
     Shards,
@@ -14,8 +16,6 @@ from trainers.channels.table import (
     check_schema,
     check_shard,
     count_unlabelled,
-    feature_names,
-    target_position,
     unique_names,
     without_index,
 )
@@ -24,18 +24,22 @@ from trainers.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RayData:
-    """A Ray Dataset and its target. Make it with `of`."""
+    """A Ray Dataset, and the roles of its columns. Make it with `of`."""
 
     dataset: Any
     target: str | int | None
+    said: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, dataset: Any, target: str | int | None) -> RayData:
-        """Checks the target, where the columns are known without executing the dataset."""
-        columns = dataset.columns(fetch_if_missing=False)
-        if columns is not None:
-            target_position(target, columns, len(columns))
-        return cls(dataset=dataset, target=target)
+    def of(cls, dataset: Any, target: str | int | None, given: Mapping[str, Any]) -> RayData:
+        """Checks the roles, where the columns are known without executing the dataset; see `Roles.of`."""
+        made = cls(dataset=dataset, target=target, said=checked_roles(given))
+        if (columns := dataset.columns(fetch_if_missing=False)) is not None:
+            made._roles(columns)
+        return made
+
+    def _roles(self, columns: Sequence[str]) -> Roles:
+        return Roles.of(self.target, self.said, columns, len(columns))
 
     @property
     def rows(self) -> int | None:
@@ -51,11 +55,16 @@ class RayData:
         columns = self.dataset.columns(fetch_if_missing=False)
         if columns is None:
             return None
-        names = feature_names(tuple(columns), target_position(self.target, columns, len(columns)))
-        return Heading(names=names, count=len(columns) - 1)
+        roles = self._roles(columns)
+        return Heading(names=roles.feature_names(columns), count=len(roles.features(len(columns))))
 
     def look(self) -> None:
         """Nothing: to see its rows is to execute the dataset, which takes Ray."""
+
+    @property
+    def roles_said(self) -> tuple[str, ...]:
+        """See `Source`."""
+        return tuple(self.said)
 
     def describe(self) -> dict[str, Any]:
         """See `Channel.describe`."""
@@ -65,7 +74,7 @@ class RayData:
             "rows": self.rows,
             "columns": columns,
             "files": self.dataset.input_files(),
-            "target": columns[target_position(self.target, columns, len(columns))] if columns else self.target,
+            **(self._roles(columns).described(columns) if columns else {"target": self.target, **self.said}),
         }
 
     def fingerprint(self) -> None:
@@ -92,11 +101,11 @@ class RayData:
         for _, _, schema in filled:
             check_schema(schema)
         columns = unique_names(filled[0][2].names)
-        position = target_position(self.target, columns, len(columns))
+        roles = self._roles(columns)
         cut: Any = ray.remote(_cut).options(num_cpus=0, num_returns=num_workers + 1)
         cuts, seen = [], 0
         for block, rows, _ in filled:
-            cuts.append(cut.remote(block, columns, position, seen, num_workers))
+            cuts.append(cut.remote(block, columns, roles, seen, num_workers))
             seen += rows
         unlabelled, *pieces = zip(*cuts, strict=True)
         check_labels(sum(ray.get(list(unlabelled))))
@@ -118,11 +127,10 @@ def _look(block: Any) -> tuple[int, Any]:
     return int(block.num_rows), without_index(block.schema)
 
 
-def _cut(block: Any, columns: tuple[str, ...], position: int, seen: int, num_workers: int) -> tuple[Any, ...]:
+def _cut(block: Any, columns: tuple[str, ...], roles: Roles, seen: int, num_workers: int) -> tuple[Any, ...]:
     """Runs as a Ray task: how many labels a block lacks, then each rank's rows of it; `seen` rows lie before it."""
     table = block.select(list(columns))
     pieces = [
-        arrow_rows(table, columns, position, seen=seen, rank=rank, world_size=num_workers)
-        for rank in range(num_workers)
+        arrow_rows(table, columns, roles, seen=seen, rank=rank, world_size=num_workers) for rank in range(num_workers)
     ]
     return sum(count_unlabelled(piece.labels) for piece in pieces), *pieces

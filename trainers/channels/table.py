@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.checking import did_you_mean
+from trainers.channels.roles import Roles, Said, as_said, check_said
 from trainers.errors import ConfigurationError, DataError
 
 LARGEST = float(np.finfo(np.float32).max)
@@ -26,11 +26,13 @@ class Table:
         features: float32 in C order; a DataFrame where columns of pandas' `category` dtype are among them.
         labels: one float32 a row.
         feature_names: names of the features, or None where the source has none.
+        said: what else is said of each row, by `roles.ROLES`.
     """
 
     features: Any
     labels: NDArray[np.float32]
     feature_names: tuple[str, ...] | None
+    said: Said = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -100,16 +102,36 @@ def _some(names: Sequence[str]) -> str:
 
 
 def arrow_rows(
-    block: Any, columns: tuple[str, ...] | None, position: int, *, seen: int, rank: int, world_size: int
+    block: Any,
+    columns: tuple[str, ...] | None,
+    roles: Roles,
+    *,
+    seen: int,
+    rank: int,
+    world_size: int,
+    number: Callable[[int], int] | None = None,
 ) -> Table:
-    """The rows of one rank in an Arrow table or record batch that `seen` rows lie before."""
-    mine = slice((rank - seen) % world_size, None, world_size)
+    """The rows of one rank in an Arrow table or record batch that `seen` rows lie before.
+
+    Errors give a row the `number` of its place in the block; by default, among all rows.
+
+    Raises:
+        DataError: what is said of a row is wrong.
+    """
+    first = (rank - seen) % world_size
+    mine = slice(first, None, world_size)
+    places = roles.features(block.num_columns)
     with np.errstate(over="ignore"):  # Too large becomes infinite, and `join` refuses that.
-        labels = _arrow_numbers(block.column(position))[mine].astype(np.float32)
-        features = np.empty((len(labels), block.num_columns - 1), np.float32)
-        for at, place in enumerate(others(block.num_columns, position)):
+        labels = _arrow_numbers(block.column(roles.target))[mine].astype(np.float32)
+        features = np.empty((len(labels), len(places)), np.float32)
+        for at, place in enumerate(places):
             features[:, at] = _arrow_numbers(block.column(place))[mine]
-    return Table(features=features, labels=labels, feature_names=feature_names(columns, position))
+        said = {
+            role: as_said([_arrow_numbers(block.column(place))[mine] for place in of_role])
+            for role, of_role in roles.said
+        }
+    check_said(said, lambda at: (number or (lambda place: seen + place + 1))(first + at * world_size))
+    return Table(features=features, labels=labels, feature_names=roles.feature_names(columns), said=said)
 
 
 def _arrow_numbers(column: Any) -> NDArray[Any]:
@@ -132,6 +154,7 @@ def join(pieces: Iterable[Table]) -> Table:
     if len(queue) == 1:
         return queue[0]
     names = queue[0].feature_names
+    said = {role: np.concatenate([piece.said[role] for piece in queue]) for role in queue[0].said}
     features = np.empty((rows, queue[0].features.shape[1]), np.float32)
     labels = np.empty(rows, np.float32)
     start = 0
@@ -141,7 +164,7 @@ def join(pieces: Iterable[Table]) -> Table:
         end = start + len(piece.labels)
         features[start:end], labels[start:end] = piece.features, piece.labels
         start = end
-    return Table(features=features, labels=labels, feature_names=names)
+    return Table(features=features, labels=labels, feature_names=names, said=said)
 
 
 def interleave(shards: Sequence[Table]) -> Table:
@@ -161,6 +184,7 @@ def interleave(shards: Sequence[Table]) -> Table:
         features=_interleave_arrays(features) if arrays else _interleave_frames(features),
         labels=_interleave_arrays([shard.labels for shard in shards]),
         feature_names=shards[0].feature_names,
+        said={role: _interleave_arrays([shard.said[role] for shard in shards]) for role in shards[0].said},
     )
 
 
@@ -182,16 +206,6 @@ def _interleave_frames(frames: Sequence[Any]) -> Any:
 # ---- columns
 
 
-def others(width: int, position: int | None) -> list[int]:
-    """Where the features are: every column but the target."""
-    return [place for place in range(width) if place != position]
-
-
-def feature_names(columns: tuple[str, ...] | None, position: int | None) -> tuple[str, ...] | None:
-    """The names of the features, where columns have names."""
-    return None if columns is None else tuple(columns[place] for place in others(len(columns), position))
-
-
 def unique_names(columns: Iterable[Any]) -> tuple[str, ...]:
     """Names of columns as text, each of which has to be its own."""
     names = tuple(map(str, columns))
@@ -207,24 +221,6 @@ def without_index(schema: Any) -> Any:
         if re.fullmatch(r"__index_level_\d+__", name):
             schema = schema.remove(schema.get_field_index(name))
     return schema
-
-
-def target_position(target: str | int | None, columns: Sequence[str] | None, width: int) -> int:
-    """Which column the target is, counted from the front."""
-    if target is None:
-        return 0
-    if isinstance(target, bool) or not isinstance(target, int | np.integer | str):
-        raise ConfigurationError(f"target={target!r}: give a column's name, or its position, 0 for the first")
-    if not isinstance(target, str):
-        if not -width <= target < width:
-            raise ConfigurationError(f"target={target}: there are {width} columns; give 0 to {width - 1}, or a name")
-        return int(target) % width
-    if columns is None:
-        raise ConfigurationError(f"target={target!r}: the columns have no names; give a position, 0 for the first")
-    if target not in columns:
-        hint = did_you_mean(target, columns, cutoff=0.4) or f"; the first are {', '.join(map(repr, columns[:8]))}"
-        raise ConfigurationError(f"target={target!r} is no column{hint}")
-    return columns.index(target)
 
 
 # ---- checks
@@ -245,9 +241,9 @@ def check_schema(schema: Any) -> None:
     from pyarrow import types
 
     numbers = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
-    for field in schema:
-        if not any(is_number(field.type) for is_number in numbers):
-            raise DataError(f"column {field.name!r} holds {field.type} values, no numbers; {ENCODE}")
+    for column in schema:
+        if not any(is_number(column.type) for is_number in numbers):
+            raise DataError(f"column {column.name!r} holds {column.type} values, no numbers; {ENCODE}")
 
 
 def count_unlabelled(labels: NDArray[np.float32]) -> int:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from ray.train import ScalingConfig
 
-from trainers.channels import Channel, LabelRule, PlacedChannel
+from trainers.channels import ROLES, Channel, LabelRule, PlacedChannel
 from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, Program, recorded_scaling
@@ -56,6 +56,7 @@ class SeveralTrainers(Trainer):
             *(whole for name, one in self.trainers.items() for whole in prefixed(name, dict.fromkeys(one.fixed_names))),
         )
         self.takes_folders = all(trainer.takes_folders for trainer in each)
+        self.takes_roles = tuple(role for role in ROLES if all(role in trainer.takes_roles for trainer in each))
         units = {trainer.unit for trainer in each}
         self.unit = units.pop() if len(units) == 1 else Trainer.unit
         static = {ESTIMATOR: next(iter(self.trainers))}

@@ -22,9 +22,6 @@ _LARGEST_WHOLE = 2**31 - 1
 _WITH_ARGUMENT = {"ams": "ams@0.15", "tweedie-nloglik": "tweedie-nloglik@1.5"}
 _WANTING = {
     "rank:": "ranks the rows of each query, and a channel says of no row which query it belongs to",
-    "survival:": "learns from times and from what was cut off, and a channel has one plain label a row",
-    "aft-nloglik": "compares with a lower and an upper bound, and a channel has one label a row",
-    "interval-regression-accuracy": "compares with a lower and an upper bound, and a channel has one label a row",
 }
 """What XGBoost knows and channels do not hold: objectives by how they begin, and metrics."""
 
@@ -106,7 +103,7 @@ def _remedy(own: str, name: str, given: Mapping[str, Any]) -> str:
     if own in NUMBERS:
         return _number_remedy(NUMBERS[own], value)
     if own == "objective" and (wanting := _wanting(value)):
-        return f"it {wanting}; give an objective of reg:, binary:, count: or multi:"
+        return f"it {wanting}; give an objective of reg:, binary:, count:, multi: or survival:"
     if own in CHOICES:
         known = value in CHOICES[own] or (isinstance(value, str) and _used(name, given))
         choices = [choice for choice in CHOICES[own] if not _wanting(choice)]

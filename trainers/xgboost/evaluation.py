@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.xgboost.losses import SLOTS, Floats, Loss, loss_of, single_output
+from trainers.xgboost.losses import PARTS, Floats, Loss, loss_of, single_output
 from trainers.xgboost.parameters import metric_names
 
 Sum = Callable[[NDArray[Any]], NDArray[Any]]
@@ -37,7 +37,9 @@ class Share:
     Args:
         matrix: XGBoost's, of these rows.
         labels: theirs.
-        rarer: which of them are of the class that fewer rows have in all; None where labels are not those of two.
+        weights: theirs; None: each counts as one.
+        rarer: which of them are of the class that fewer rows have in all; None where labels are not those of two, or
+            rows have weights.
         before: how many such rows the workers of lower ranks hold.
         totals: rows of the rarer class, and of the other, over all workers.
         positive_is_rarer: the rarer class is 1.
@@ -45,20 +47,23 @@ class Share:
 
     matrix: Any
     labels: Floats
+    weights: Floats | None = None
     rarer: NDArray[np.bool_] | None = None
     before: int = 0
     totals: tuple[int, int] = (0, 0)
     positive_is_rarer: bool = False
 
     @classmethod
-    def of(cls, matrix: Any, labels: Floats, rank: int, world_size: int, add: Sum) -> Share:
+    def of(
+        cls, matrix: Any, labels: Floats, rank: int, world_size: int, add: Sum, weights: Floats | None = None
+    ) -> Share:
         """Agrees with the other workers on what the labels of all are; each calls it."""
         counts = np.zeros((world_size, 3), np.int64)
         counts[rank] = (labels == 0).sum(), (labels == 1).sum(), len(labels)
         counts = add(counts.ravel()).reshape(world_size, 3)
         negative, positive, rows = (int(count) for count in counts.sum(axis=0))
-        if negative + positive < rows or not negative or not positive:
-            return cls(matrix=matrix, labels=labels)
+        if negative + positive < rows or not negative or not positive or weights is not None:
+            return cls(matrix=matrix, labels=labels, weights=weights)
         column = int(positive <= negative)
         return cls(
             matrix=matrix,
@@ -144,8 +149,8 @@ class Evaluation:
         values, start = {}, 0
         for channel, share in self._shares.items():
             for metric, loss in self._losses.items():
-                values[channel, metric] = loss.value(sums[start : start + SLOTS + 1])
-                start += SLOTS + 1
+                values[channel, metric] = loss.value(sums[start : start + PARTS])
+                start += PARTS
             if self._counts_pairs:
                 values[channel, "auc"] = float(sums[start]) / 2 / math.prod(share.totals)
                 start += 1
@@ -154,7 +159,7 @@ class Evaluation:
     def _summed(self, booster: Any, share: Share) -> NDArray[np.float64]:
         of_margins = any(loss.of_margins for loss in self._losses.values())
         predicted = booster.predict(share.matrix, output_margin=of_margins, validate_features=False)
-        sums = [loss.summed(share.labels, predicted) for loss in self._losses.values()]
+        sums = [loss.summed(share.labels, predicted, share.weights) for loss in self._losses.values()]
         if self._counts_pairs:
             sums.append(np.array([share.pairs(predicted, self._add)]))
         return np.concatenate(sums)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainers.channels import LabelRule
-from trainers.errors import DataError
+from trainers.channels import LOWER, LabelRule
+from trainers.errors import ConfigurationError, DataError
 
 
 def label_rules(hyperparameters: Mapping[str, Any], metric: str | None = None, *, train: bool) -> tuple[LabelRule, ...]:
@@ -80,3 +80,34 @@ def check_names(channel: str, names: Sequence[str] | None) -> None:
                 f"channel {channel!r}: the column {name!r} has a name that XGBoost does not take, for its "
                 f"{wrong[0]!r}; rename it, to {re.sub(wrong.re, '_', name)!r} say"
             )
+
+
+def check_bounds(channel: str, said: Sequence[str], hyperparameters: Mapping[str, Any]) -> None:
+    """Refuses labels without bounds where they are compared with such, and bounds that nothing would read.
+
+    Args:
+        channel: its name.
+        said: what is said of its rows, of `trainers.channels.ROLES`.
+        hyperparameters: XGBoost's own.
+
+    Raises:
+        ConfigurationError: naming the channel and what it lacks, or has too much.
+    """
+    objective, given = hyperparameters.get("objective"), hyperparameters.get("eval_metric")
+    metrics = [given] if isinstance(given, str) else list(given or ())
+    of_bounds = [name for name in metrics if name in _OF_BOUNDS and channel != "train"]
+    of_bounds += ["survival:aft"] * (objective == "survival:aft")
+    if of_bounds and LOWER not in said:
+        raise ConfigurationError(
+            f"channel {channel!r} has no bounds of its labels, and {of_bounds[-1]!r} compares with them; give "
+            "Channel.of(..., label_lower_bound=..., label_upper_bound=...)"
+        )
+    if LOWER in said and objective != "survival:aft":
+        raise ConfigurationError(
+            f"channel {channel!r} has bounds of its labels, and objective {objective!r} does not read them; give "
+            "'survival:aft', or leave the bounds out"
+        )
+
+
+_OF_BOUNDS = ("aft-nloglik", "interval-regression-accuracy")
+"""Metrics that compare with bounds."""

@@ -20,6 +20,11 @@ _BITS = 24
 SLOTS = 128 - _LEAST_EXPONENT + 2
 """Of a sum: one for each exponent that a float32 may have, and a last one for what is not finite."""
 
+PARTS = 2 * SLOTS
+"""Of a weighted mean."""
+_ONE = 1 - _LEAST_EXPONENT
+"""The slot of 1, half of 2 to the first."""
+
 _TINY = 1e-16
 _SMALL = 1e-6
 
@@ -38,15 +43,28 @@ class Loss:
     finish: Callable[[float], float] = float
     of_margins: bool = False
 
-    def summed(self, labels: Floats, predictions: Floats) -> NDArray[np.float64]:
-        """The losses of some rows and how many there are, to be added to those of others."""
+    def summed(self, labels: Floats, predictions: Floats, weights: Floats | None = None) -> NDArray[np.float64]:
+        """The losses of some rows and their weights, `PARTS` numbers to be added to those of others.
+
+        Args:
+            labels: of the rows.
+            predictions: of the rows.
+            weights: of the rows; None: each counts as one.
+        """
         with np.errstate(all="ignore"):  # What is not finite is counted as such.
-            losses = np.asarray(self.of_rows(labels, predictions), np.float32).ravel()
-        return np.append(slots_of(losses), losses.size)
+            losses = np.asarray(self.of_rows(labels, predictions), np.float32)
+            if weights is None:
+                whole = np.zeros(SLOTS)
+                whole[_ONE] = losses.size * 2.0 ** (_BITS - 1)
+                return np.append(slots_of(losses.ravel()), whole)
+            losses = losses * (weights if losses.ndim == 1 else weights[:, None])
+        each = losses.size // len(weights)
+        return np.append(slots_of(losses.ravel()), each * slots_of(weights))
 
     def value(self, summed: NDArray[np.float64]) -> float:
         """The metric, out of what `summed` gave of all rows."""
-        return self.finish(total_of(summed[:-1]) / summed[-1])
+        losses, weights = total_of(summed[:SLOTS]), total_of(summed[SLOTS:])
+        return self.finish(losses / weights if weights else losses)
 
 
 def loss_of(metric: str, hyperparameters: Mapping[str, Any]) -> Loss | None:

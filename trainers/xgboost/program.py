@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from trainers import steady
-from trainers.channels import PlacedChannel, Table
+from trainers.channels import WEIGHT, PlacedChannel, Table
 from trainers.checkpoint import UNKNOWN
 from trainers.errors import DivergedError
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
@@ -197,6 +197,7 @@ class XGBoostProgram:
                 session.context.rank,
                 session.context.world_size,
                 session.add,
+                table.said.get(WEIGHT),
             )
 
     def _check_classes(self, name: str, table: Table) -> None:
@@ -216,6 +217,7 @@ class XGBoostProgram:
             "feature_names": None if table.feature_names is None else list(table.feature_names),
             "nthread": self._opened().context.cpus,
             "enable_categorical": True,
+            **table.said,  # By XGBoost's own names.
         }
         if (method, max_bin) == _PLAIN:
             return xgboost.DMatrix(**arguments)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from ray.train import ScalingConfig
 
-from trainers.channels import Channel, LabelRule, PlacedChannel
+from trainers.channels import ROLES, Channel, LabelRule, PlacedChannel
 from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, Gangs, check_alone, check_gpu_parts, check_workers
@@ -17,7 +17,7 @@ from trainers.tunable import Tunable
 from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
 from trainers.xgboost.checks import check_parameters
 from trainers.xgboost.halting import goes_on_exactly
-from trainers.xgboost.labels import check_names, label_rules
+from trainers.xgboost.labels import check_bounds, check_names, label_rules
 from trainers.xgboost.parameters import FIXED, ROUNDS, metric_names
 from trainers.xgboost.program import XGBoostProgram
 from trainers.xgboost.ray_backend import check_backend
@@ -76,6 +76,8 @@ class XGBoostTrainer(Trainer):
         """See `Trainer.options`."""
         return {} if self.backend == "native" else {"backend": self.backend, "ray_params": self.ray_params}
 
+    takes_roles = ROLES
+
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
         """See `Trainer.check`."""
         if "early_stopping_rounds" in hyperparameters:
@@ -104,6 +106,11 @@ class XGBoostTrainer(Trainer):
         if workers > 1 and hyperparameters.get("tree_method") == "exact":
             raise ConfigurationError(
                 f"tree_method 'exact' does not distribute over {workers} workers; use 'hist', or num_workers=1"
+            )
+        if workers > 1 and hyperparameters.get("objective") == "survival:cox":
+            raise ConfigurationError(
+                f"objective 'survival:cox' compares each row with all that live longer, and {workers} workers would "
+                "compare those of a shard alone; use 'survival:aft', or num_workers=1"
             )
 
     def _check_threads(self, hyperparameters: Mapping[str, Any]) -> None:
@@ -173,6 +180,12 @@ class XGBoostTrainer(Trainer):
         for name, channel in channels.items():
             heading = channel.source.heading
             check_names(name, heading.names if heading else None)
+            check_bounds(name, channel.said, self.hyperparameters)
+            if channel.said and self.backend == "xgboost_ray":
+                raise ConfigurationError(
+                    f"channel {name!r} says of its rows {', '.join(channel.said)}, and backend 'xgboost_ray' reads no "
+                    "such; use backend='native'"
+                )
         return super().checked(channels, metric, workers=workers)
 
     def program(self, channels: dict[str, PlacedChannel]) -> XGBoostProgram:

@@ -27,6 +27,7 @@ COPY_SECONDS = 60.0
 logger = logging.getLogger(__name__)
 
 _FOLDER = "inputs"
+_SAID = "said_"
 
 
 def dataset_channels(name: str, *, data_dir: str | None = None, repeat: int = 1) -> dict[str, Channel]:
@@ -190,18 +191,22 @@ def _opened(name: str, how: Mapping[str, Any], datasets: _Datasets) -> Channel:
         case {"dataset": str(dataset), "part": str(part), "repeat": int(repeat)}:
             return replace(datasets.channels(dataset, repeat, how.get("data_dir"))[part], name=name)
         case {"paths": list(paths), "target": target, "header": header, "delimiter": delimiter}:
-            return Channel.of(paths, target=target, header=header, delimiter=delimiter, name=name)
+            said = _one_each(how.get("said", {}))
+            return Channel.of(paths, target=target, header=header, delimiter=delimiter, name=name, **said)
         case {"folder": str(folder), "distribution": distribution}:
             return Channel.of(Folder(folder, distribution), name=name)
         case {"copy": str(copy), "names": names}:
             table = _unpacked(copy, _copy(copy), names)
-            columns = table.feature_names
-            held = Memory(features=table.features, labels=table.labels, columns=columns, position=None)
-            return Channel(name=name, source=held)
+            return Channel(name=name, source=Memory.of_table(table))
     raise DataError(
         "its rows were in the memory of the process that began the job, or in a Ray Dataset of its cluster, and no "
         "copy was kept"
     )
+
+
+def _one_each(said: Mapping[str, list[int]]) -> dict[str, Any]:
+    """Places by role as `Channel.of` takes them."""
+    return {role: places[0] if len(places) == 1 else places for role, places in said.items()}
 
 
 class _Datasets:
@@ -235,6 +240,7 @@ def _bytes(channel: Channel) -> float:
 def _packed(table: Table) -> bytes:
     """Rows in NumPy's own form, which no reader has to execute; of categories, codes and what they stand for."""
     held: dict[str, Any] = {"labels": table.labels}
+    held |= {f"{_SAID}{role}": numbers for role, numbers in table.said.items()}
     if isinstance(table.features, np.ndarray):
         held["features"] = table.features
     else:
@@ -278,7 +284,8 @@ def _unpacked(uri: str, data: bytes, names: list[str] | None) -> Table:
         features = held["features"] if "features" in held else _frame(held, names or [])
     except Exception as error:  # zipfile and NumPy each have their own
         raise DataError(f"its copy {storage.shown(uri)!r} is cut short or damaged: {error}") from error
-    return Table(features=features, labels=held["labels"], feature_names=tuple(names) if names else None)
+    said = {name.removeprefix(_SAID): numbers for name, numbers in held.items() if name.startswith(_SAID)}
+    return Table(features=features, labels=held["labels"], feature_names=tuple(names) if names else None, said=said)
 
 
 def _frame(held: Mapping[str, Any], names: list[str]) -> Any:

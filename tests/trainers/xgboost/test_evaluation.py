@@ -65,8 +65,10 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
-def boosted(labels: NDArray[np.float32], told: dict[str, Any]) -> tuple[xgboost.Booster, xgboost.DMatrix]:
-    matrix = xgboost.QuantileDMatrix(FEATURES, labels)
+def boosted(
+    labels: NDArray[np.float32], told: dict[str, Any], weights: NDArray[np.float32] | None = None
+) -> tuple[xgboost.Booster, xgboost.DMatrix]:
+    matrix = xgboost.QuantileDMatrix(FEATURES, labels, weight=weights)
     booster = xgboost.Booster({"eta": 0.3, "nthread": 1, "seed": 1, **told}, [matrix])
     for iteration in range(5):
         booster.update(matrix, iteration)
@@ -89,6 +91,17 @@ def test_a_metric_is_xgboosts_own(labels: str, metric: str, told: dict[str, Any]
     if metric == "auc":
         assert list(found.values()) == [float(own)]
         assert roc_auc_score(target, booster.predict(matrix)) == pytest.approx(float(own), rel=1e-14)
+
+
+@pytest.mark.parametrize(("labels", "metric", "told"), [case for case in CASES if case[1] != "auc"])
+def test_a_weighted_metric_is_xgboosts_own(labels: str, metric: str, told: dict[str, Any]) -> None:
+    weights = np.random.default_rng(2).gamma(1.0, size=len(FEATURES)).astype(np.float32)
+    weights[::7] = 0.0
+    booster, matrix = boosted(LABELS[labels], {**told, "eval_metric": metric}, weights)
+    share = Share.of(matrix, LABELS[labels], 0, 1, sum_over(1), weights)
+    found = Evaluation({**told, "eval_metric": metric}, {"v": share}, nothing, sum_over(1))(booster, 4)
+    own = float(booster.eval_set([(matrix, "v")], 4).rpartition(":")[2])
+    assert list(found.values()) == [pytest.approx(own, rel=1e-6, abs=1e-12)]
 
 
 @pytest.mark.parametrize(

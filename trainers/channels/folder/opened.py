@@ -42,6 +42,11 @@ class OpenedFolder:
         """See `Source.heading`: there are no columns."""
         return
 
+    @property
+    def roles_said(self) -> tuple[str, ...]:
+        """See `Source`."""
+        return ()
+
     def describe(self) -> dict[str, Any]:
         """See `Channel.describe`; of many files there is the folder, how many, and their bytes."""
         return {

@@ -1,0 +1,166 @@
+"""Roles of columns: weights, margins and bounds come with their rows from every source, and wrong ones are errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, strategies as st
+
+from trainers import Channel, ConfigurationError, DataError
+from trainers.channels.roles import ROLES, Roles
+
+ROWS = 23
+RANDOM = np.random.default_rng(3)
+FRAME = pd.DataFrame(
+    {
+        "y": RANDOM.integers(0, 2, ROWS).astype(np.float32),
+        "x": RANDOM.normal(size=ROWS).astype(np.float32),
+        "w": RANDOM.gamma(1.0, size=ROWS).astype(np.float32),
+        "z": RANDOM.normal(size=ROWS).astype(np.float32),
+        "m0": RANDOM.normal(size=ROWS).astype(np.float32),
+        "m1": RANDOM.normal(size=ROWS).astype(np.float32),
+    }
+)
+SAID: dict[str, Any] = {"weight": "w", "base_margin": ["m0", "m1"]}
+
+
+def csv(folder: Path) -> Channel:
+    for number, part in enumerate((FRAME[:9], FRAME[9:17], FRAME[17:])):
+        part.to_csv(folder / f"part-{number}.csv", index=False)
+    return Channel.of(f"{folder}/part-*.csv", **SAID)
+
+
+def parquet(folder: Path) -> Channel:
+    FRAME.to_parquet(folder / "rows.parquet", row_group_size=5)
+    return Channel.of(f"{folder}/rows.parquet", **SAID)
+
+
+def parts(folder: Path) -> Channel:
+    said = {"weight": FRAME["w"], "base_margin": FRAME[["m0", "m1"]].to_numpy()}
+    return Channel.of((FRAME[["x", "z"]], FRAME["y"], said))
+
+
+def array(folder: Path) -> Channel:
+    return Channel.of(FRAME.to_numpy(), weight=2, base_margin=[4, -1])
+
+
+SOURCES: list[Callable[[Path], Channel]] = [csv, parquet, parts, array, lambda folder: Channel.of(FRAME, **SAID)]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_what_is_said_of_rows_comes_with_them_to_their_worker(
+    source: Callable[[Path], Channel], tmp_path: Path
+) -> None:
+    channel = source(tmp_path)
+    assert sorted(channel.said) == ["base_margin", "weight"]
+    shards = [channel.read(rank, 3) for rank in range(3)]
+    found = [(*row, label) for shard in shards for row, label in zip(shard.features, shard.labels, strict=True)]
+    at = [
+        next(i for i, of in enumerate(FRAME[["x", "z", "y"]].to_numpy().tolist()) if np.allclose(of, row))
+        for row in found
+    ]
+    assert sorted(at) == list(range(ROWS))
+    for role, columns in SAID.items():
+        expected = FRAME[columns].to_numpy()[at]
+        np.testing.assert_allclose(np.concatenate([shard.said[role] for shard in shards]), expected, rtol=1e-6)
+    whole = channel.read_whole()
+    np.testing.assert_allclose(whole.said["weight"], FRAME["w"], rtol=1e-6)
+
+
+@pytest.mark.ray
+def test_a_ray_dataset_has_roles_too(ray_cluster: None) -> None:
+    import ray
+
+    channel = Channel.of(ray.data.from_pandas(FRAME), **SAID)
+    placed = channel.place(2)
+    whole = placed.read_whole()
+    np.testing.assert_allclose(whole.said["weight"], FRAME["w"], rtol=1e-6)
+    assert whole.feature_names == ("x", "z")
+
+
+def test_a_digest_is_of_what_is_said_too() -> None:
+    other = FRAME.assign(w=FRAME["w"] * 2)
+    assert Channel.of(FRAME, **SAID).fingerprint() != Channel.of(other, **SAID).fingerprint()
+    assert Channel.of(FRAME, weight="w").fingerprint() != Channel.of(FRAME).fingerprint()
+
+
+def test_labels_with_bounds_alone_are_the_lower_ones() -> None:
+    frame = pd.DataFrame({"lo": [1.0, 2.0], "hi": [1.0, np.inf], "x": [0.5, 1.5]})
+    table = Channel.of(frame, label_lower_bound="lo", label_upper_bound="hi").read_whole()
+    assert table.labels.tolist() == [1, 2]
+    assert table.said["label_upper_bound"].tolist() == [1, np.inf]
+    assert table.feature_names == ("x",)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_wrong_weight_is_named_with_its_file_and_row(tmp_path: Path, kind: str) -> None:
+    for number in range(10):
+        frame = FRAME.assign(w=FRAME["w"].where(FRAME.index != 17, -1.0) if number == 9 else FRAME["w"])
+        path = tmp_path / f"{number}.{kind}"
+        frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path, row_group_size=4)
+    channel = Channel.of(f"{tmp_path}/*.{kind}", weight="w")
+    with pytest.raises(DataError, match=rf"9\.{kind}: row 18: weight is -1; give a number of 0 or more"):
+        channel.look(2)
+    failed = []
+    for rank in range(2):
+        try:
+            channel.read(rank, 2)
+        except DataError as error:
+            failed.append(str(error))
+    assert [re.search(r"9\.\w+: row 18: weight is -1", text) is not None for text in failed] == [True]
+
+
+@pytest.mark.parametrize(
+    ("change", "said", "message"),
+    [
+        ({"w": np.nan}, {"weight": "w"}, "row 1: weight is nan"),
+        ({"m1": np.inf}, {"base_margin": ["m0", "m1"]}, "row 1: base_margin is inf"),
+        (
+            {"m0": 2.0, "m1": 1.0},
+            {"label_lower_bound": "m0", "label_upper_bound": "m1"},
+            "row 1: .* is 2, above .*, 1;",
+        ),
+    ],
+)
+def test_wrong_values_in_memory_are_named_with_their_row(
+    change: dict[str, float], said: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        Channel.of(FRAME.assign(**change), **said)
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"weight": "v"}, "weight='v' is no column"),
+        ({"weight": "y"}, "column 'y' is weight and target, as the first column is without another"),
+        ({"weight": "w", "base_margin": "w"}, "column 'w' is weight and base_margin; give each"),
+        ({"weight": ["w", "z"]}, "give one column"),
+        ({"label_lower_bound": "w"}, "label_lower_bound is given without label_upper_bound"),
+        ({"weight": True}, "weight=True: give a column's name"),
+    ],
+)
+def test_wrong_roles_are_errors(said: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(message)):
+        Channel.of(FRAME, **said)
+
+
+def test_parts_in_memory_are_as_long_as_their_rows() -> None:
+    with pytest.raises(DataError, match=r"weight is float32 of shape \(22,\); give a number for each of 23 rows"):
+        Channel.of((FRAME[["x"]], FRAME["y"], {"weight": FRAME["w"][1:]}))
+    with pytest.raises(ConfigurationError, match=r"'weigth' is nothing that is said of rows; .* did you mean"):
+        Channel.of((FRAME[["x"]], FRAME["y"], {"weigth": FRAME["w"]}))
+
+
+@given(st.permutations(range(6)), st.integers(0, 4))
+def test_every_column_is_a_feature_or_has_one_role(places: list[int], count: int) -> None:
+    given = dict(zip(ROLES[:2], places[1:], strict=False)) if count else {}
+    roles = Roles.of(places[0], given, None, 6)
+    taken = [roles.target, *(at for _, of in roles.said for at in of)]
+    assert sorted([*roles.features(6), *taken]) == list(range(6))

@@ -1,0 +1,149 @@
+"""Weights, margins and bounds of labels: on several workers as on one, and as XGBoost has them by hand."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+from ray.train import ScalingConfig
+
+from tests.support.assignments import assignment
+from tests.support.process_gang import ProcessGang, process_gang, serve_alone
+from trainers import Channel, ConfigurationError, TorchTrainer, XGBoostTrainer, storage
+from trainers.gangs.messages import Assignment, Segment
+
+RANDOM = np.random.default_rng(5)
+X = RANDOM.integers(0, 9, (600, 4)).astype(np.float32)
+SIGNAL = X[:, 0] - X[:, 1] + RANDOM.normal(size=600)
+FRAME = pd.DataFrame(X, columns=list("abcd")).assign(
+    y=(SIGNAL > 0).astype(np.float32),
+    of_three=np.digitize(SIGNAL, [-2, 2]).astype(np.float32),
+    w=np.where(X[:, 2] > 4, 5.0, 0.1).astype(np.float32),
+    m0=RANDOM.normal(size=600).astype(np.float32),
+    m1=RANDOM.normal(size=600).astype(np.float32),
+    m2=RANDOM.normal(size=600).astype(np.float32),
+    lo=np.exp(SIGNAL / 4).astype(np.float32),
+    hi=np.where(X[:, 3] > 6, np.inf, np.exp(SIGNAL / 4)).astype(np.float32),
+)
+BINARY = {"objective": "binary:logistic", "eval_metric": ["logloss", "auc", "error"]}
+CLASSES = {"objective": "multi:softprob", "num_class": 3, "eval_metric": ["mlogloss"]}
+AFT = {"objective": "survival:aft", "eval_metric": ["aft-nloglik", "interval-regression-accuracy"]}
+BOUNDS = {"label_lower_bound": "lo", "label_upper_bound": "hi"}
+
+Case = tuple[str | None, dict[str, Any], dict[str, Any]]
+CASES: list[Case] = [
+    ("y", {"weight": "w"}, BINARY),
+    ("y", {"base_margin": "m0", "weight": "w"}, BINARY),
+    ("of_three", {"base_margin": ["m0", "m1", "m2"]}, CLASSES),
+    (None, BOUNDS, AFT),
+    (None, {**BOUNDS, "weight": "w"}, AFT),
+]
+
+
+def channels(target: str | None, said: dict[str, Any]) -> dict[str, Channel]:
+    named = [name for of in said.values() for name in (of if isinstance(of, list) else [of])]
+    frame = FRAME[[*([target] if target else []), *named, *"abcd"]]
+    parts = {"train": frame, "validation": frame[100:500]}
+    return {name: Channel.of(part, target=target, name=name, **said) for name, part in parts.items()}
+
+
+def program(case: Case, **more: Any) -> Callable[[], Any]:
+    target, said, hyperparameters = case
+
+    def make() -> Any:
+        trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters={**hyperparameters, **more})
+        opened = trainer.checked(channels(target, said))
+        return trainer.program({name: channel.place(0) for name, channel in opened.items()})
+
+    return make
+
+
+def order(folder: Path, case: Case, **more: Any) -> Assignment:
+    return assignment(hyperparameters={**case[2], **more}, stop=4, save_to=str(folder / "4.ubj"))
+
+
+def matrix(case: Case, part: slice) -> xgboost.DMatrix:
+    target, said, _ = case
+    columns = {role: FRAME[column].to_numpy()[part] for role, column in said.items()}
+    return xgboost.DMatrix(FRAME[[*"abcd"]][part], FRAME[target or "lo"][part], **columns)
+
+
+@pytest.fixture(scope="module")
+def gang() -> Iterator[ProcessGang]:
+    with tempfile.TemporaryDirectory() as folder, process_gang(3, folder) as started:
+        yield started
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_worker_trains_what_xgboost_does_by_hand(tmp_path: Path, case: Case) -> None:
+    [segment] = serve_alone(program(case, tree_method="exact")(), order(tmp_path, case, tree_method="exact"))
+    assert isinstance(segment, Segment), segment
+    told = {**case[2], "tree_method": "exact", "nthread": 1}
+    by_hand: dict[str, dict[str, list[float]]] = {}
+    evals = [(matrix(case, slice(100, 500)), "validation")]
+    xgboost.train(told, matrix(case, slice(None)), 4, evals=evals, evals_result=by_hand, verbose_eval=False)
+    for name, values in by_hand["validation"].items():
+        found = [report.metrics[f"validation:{name}"] for report in segment.reports]
+        assert found == pytest.approx(values, rel=1e-5)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("case", CASES)
+def test_three_workers_learn_what_one_does(gang: ProcessGang, tmp_path: Path, case: Case) -> None:
+    answers = gang.run(program(case), order(tmp_path / "three", case))
+    segments = [answer for [answer] in answers]
+    assert all(isinstance(segment, Segment) for segment in segments), segments
+    assert [segment.reports for segment in segments] == [segments[0].reports] * 3
+    [alone] = serve_alone(program(case)(), order(tmp_path / "one", case))
+    for mine, one in zip(segments[0].reports, alone.reports, strict=True):
+        assert mine.metrics == pytest.approx(one.metrics, rel=1e-4)
+    booster = xgboost.Booster({"nthread": 1}, model_file=bytearray(storage.read(segments[0].checkpoint)))
+    booster.set_param([*((k, v) for k, v in case[2].items() if k != "eval_metric")])
+    booster.set_param([("eval_metric", metric) for metric in case[2]["eval_metric"]])
+    line = booster.eval_set([(matrix(case, slice(100, 500)), "v")], 3)
+    own = {part.split(":")[0][2:]: float(part.split(":")[1]) for part in line.split("\t")[1:]}
+    found = {name.partition(":")[2]: value for name, value in segments[0].reports[-1].metrics.items()}
+    assert found == pytest.approx(own, rel=1e-5)
+
+
+def test_weights_change_what_is_learnt(tmp_path: Path) -> None:
+    weighted, plain = (serve_alone(program(case)(), order(tmp_path, case))[0] for case in (CASES[0], ("y", {}, BINARY)))
+    assert weighted.reports != plain.reports
+
+
+@pytest.mark.parametrize(
+    ("said", "hyperparameters", "message"),
+    [
+        ({}, AFT, "channel 'train' has no bounds of its labels, and 'survival:aft' compares with them"),
+        ({**BOUNDS}, BINARY, "channel 'train' has bounds of its labels, and objective 'binary:logistic' does not read"),
+        ({}, {**BINARY, "eval_metric": "aft-nloglik"}, "channel 'validation' has no bounds .* 'aft-nloglik' compares"),
+    ],
+)
+def test_bounds_are_for_survival(said: dict[str, Any], hyperparameters: dict[str, Any], message: str) -> None:
+    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters=hyperparameters)
+    with pytest.raises(ConfigurationError, match=message):
+        trainer.checked(channels(None if said else "y", said))
+
+
+def test_who_does_not_read_weights_refuses_them() -> None:
+    ours = channels("y", {"weight": "w"})
+    with pytest.raises(
+        ConfigurationError, match=r"channel 'train' says of its rows weight, which TorchTrainer does not"
+    ):
+        TorchTrainer(lambda context: None, scaling=ScalingConfig(num_workers=0)).checked(ours)
+    old = XGBoostTrainer(scaling=ScalingConfig(num_workers=2), hyperparameters=BINARY, backend="xgboost_ray")
+    with pytest.raises(ConfigurationError, match="backend 'xgboost_ray' reads no such"):
+        old.checked(ours)
+
+
+def test_cox_is_for_one_worker() -> None:
+    cox = {"objective": "survival:cox", "eval_metric": "cox-nloglik"}
+    with pytest.raises(ConfigurationError, match="'survival:cox' compares each row with all that live longer"):
+        XGBoostTrainer(scaling=ScalingConfig(num_workers=2), hyperparameters=cox).check(cox)
+    XGBoostTrainer(scaling=ScalingConfig(num_workers=1), hyperparameters=cox).check(cox)
