@@ -45,6 +45,9 @@ def check_alike(one: Channel, other: Channel) -> None:
         pandas.testing.assert_frame_equal(mine.features, theirs.features)
     np.testing.assert_array_equal(mine.labels, theirs.labels)
     assert mine.feature_names == theirs.feature_names
+    assert mine.said.keys() == theirs.said.keys() == set(one.said)
+    for role, numbers in mine.said.items():
+        np.testing.assert_array_equal(numbers, theirs.said[role])
     assert one.source.heading == other.source.heading
     assert one.fingerprint() == other.fingerprint()
 
@@ -63,6 +66,8 @@ def check_alike(one: Channel, other: Channel) -> None:
             FRAME.assign(b=pandas.Categorical(["x", None, "z", "x"] * 10, categories=["z", "unused", "x"])),
             id="categories",
         ),
+        pytest.param((ROWS[:, 1:], ROWS[:, 0], {"base_margin": ROWS[:, :2]}), id="margins apart"),
+        pytest.param(Channel.of(FRAME.abs(), weight="c", base_margin="b"), id="weights and margins"),
         pytest.param(FRAME.assign(label=pandas.Categorical([1, 2] * 20, ordered=True)), id="a feature called label"),
     ],
 )
@@ -71,7 +76,7 @@ def test_rows_in_memory_are_copied_and_opened_again(source: Any, tmp_path: Path)
     check_alike(channels["train"], open_inputs(about)["train"])
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet", "csv without names", "several files"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "csv without names", "several files", "weights"])
 def test_files_are_opened_where_they_are(kind: str, tmp_path: Path) -> None:
     source: Any = tmp_path / "rows.csv"
     if kind == "csv":
@@ -82,6 +87,9 @@ def test_files_are_opened_where_they_are(kind: str, tmp_path: Path) -> None:
         FRAME.to_parquet(source)
     elif kind == "csv without names":
         FRAME.to_csv(source, index=False, header=False)
+    elif kind == "weights":
+        FRAME.abs().to_parquet(source := tmp_path / "rows.parquet")
+        source = Channel.of(str(source), weight="c", base_margin="a")
     else:
         source = tmp_path / "part-*.csv"
         for part in (1, 2):
