@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
+    from trainers.pytorch.layouts.batch_norm import has_batch_norm as has_batch_norm
     from trainers.pytorch.layouts.dealing import LaidOut as LaidOut
     from trainers.pytorch.layouts.following import follow as follow
     from trainers.pytorch.layouts.forecast import Forecast as Forecast, without_data as without_data

@@ -34,6 +34,11 @@ def synchronize_norms(model: nn.Module, group: dist.ProcessGroup, counts: Callab
             layer.forward = MethodType(_over(group, counts), layer)  # type: ignore[method-assign]
 
 
+def has_batch_norm(model: nn.Module) -> bool:
+    """Whether a model has layers that `synchronize_norms` is for."""
+    return any(isinstance(layer, _LAYERS) for layer in model.modules())
+
+
 def _over(group: dist.ProcessGroup, counts: Callable[[], bool]) -> Callable[..., Tensor]:
     def forward(layer: Any, rows: Tensor) -> Tensor:
         if not layer.training or not torch.is_grad_enabled():

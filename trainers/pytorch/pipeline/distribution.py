@@ -14,7 +14,15 @@ from torch.optim import Optimizer
 from trainers.errors import TrialError
 from trainers.pytorch.distribution import MicroBatch, SetUp
 from trainers.pytorch.gradients import share
-from trainers.pytorch.layouts import Parts, Sharded, blocks_of, in_shards, styles_of, without_data
+from trainers.pytorch.layouts import (
+    Parts,
+    Sharded,
+    blocks_of,
+    has_batch_norm,
+    in_shards,
+    styles_of,
+    without_data,
+)
 from trainers.pytorch.pipeline.cut import by_hand, ranges
 from trainers.pytorch.pipeline.deferred import Deferred
 from trainers.pytorch.pipeline.measure import best_cuts
@@ -52,6 +60,7 @@ class Pipelined(Sharded):
             TrialError: the model is no sequence, or cannot be cut so; or the plan does not match it.
         """
         layout, gang, tensor = self._parts.layout, self._parts.gang, self._mesh["tensor"]
+        self._check_norms(model, plan)
         self._make_alike([*model.parameters(), *model.buffers()])
         members = sequence_of(model, plan.sequence)
         if plan.cuts:
@@ -90,6 +99,16 @@ class Pipelined(Sharded):
         self._begin(optimizer)
         weight = micro.rows / micro.total_rows if micro.total_rows else 0.0
         loss.call.staged.step(loss.call, loss, weight, completes=micro.last)
+
+    def _check_norms(self, model: nn.Module, plan: ModelPlan) -> None:
+        """Refuses normalisation over all rows where a stage has those of a micro-batch alone."""
+        whole = self._parts.layout.micro_batches == 1 and self._parts.data.world_size == 1
+        if plan.sync_batch_norm and not whole and has_batch_norm(model):
+            raise TrialError(
+                f"ModelPlan(sync_batch_norm=True): layout '{self._parts.layout}' passes micro-batches through "
+                f"{type(model).__name__}, and its batch normalisation sees the rows of one; leave it out, or give a "
+                "layout without a pipeline"
+            )
 
     def _make_alike(self, tensors: Sequence[Tensor]) -> None:
         """Gives all workers rank 0's; on GPUs one after another, since a whole model may not fit there."""

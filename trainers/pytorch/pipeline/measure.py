@@ -17,6 +17,7 @@ from trainers.pytorch.pipeline import trees
 from trainers.pytorch.pipeline.cut import Fits, balanced, greatest_divisor
 from trainers.pytorch.pipeline.parts import part_of
 from trainers.pytorch.pipeline.structure import traced
+from trainers.pytorch.state import random_state
 
 _ROUNDS = 3
 """Measurements, of which the fastest counts; one before them warms up."""
@@ -148,7 +149,7 @@ def _measured_cuts(
 ) -> tuple[int, ...]:
     rows = example.shape[0]
     count = greatest_divisor(rows, layout.micro_batches or layout.stages)
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+    with random_state.kept(device):  # The others draw nothing meanwhile.
         found = costs(model, members, part_of(example, rows, 0, count), device, time.perf_counter)
     sizes = [
         sum(parameter.numel() * parameter.element_size() for parameter in model.get_submodule(name).parameters())

@@ -21,7 +21,7 @@ from trainers.pytorch.pipeline.deferred import Call, Deferred, Output, settled
 from trainers.pytorch.pipeline.schedule import Flow, Line
 from trainers.pytorch.pipeline.stages import StageModule
 from trainers.pytorch.pipeline.structure import traced
-from trainers.pytorch.state import derive
+from trainers.pytorch.state import derive, random_state
 
 _FLOWS = 16
 """Shapes of input whose buffers are kept."""
@@ -229,9 +229,8 @@ class StagedModel:
         A function's own draws, of a batch that is mixed say, have to be alike on the first stage and the last.
         """
         seed = int(torch.randint(2**62, ()))
-        device = self._line.device
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            torch.manual_seed(derive(seed, "stage", self._line.rank))
+        with random_state.kept(self._line.device):
+            random_state.seed_all(derive(seed, "stage", self._line.rank))
             yield
 
 

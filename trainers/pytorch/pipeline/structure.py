@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from trainers.checking import did_you_mean
 from trainers.errors import TrialError
 from trainers.pytorch.pipeline import trees
+from trainers.pytorch.state import random_state
 
 MODEL_INPUT = "the model's input"
 
@@ -87,27 +90,64 @@ def traced(model: nn.Module, members: Sequence[str], arguments: tuple[Any, Mappi
     Raises:
         TrialError: its forward pass is not the composition of its members; it says which one takes something else.
     """
+    # A cache that the model fills, of positions say, is to have values: it may outlive the trial. What the model makes,
+    # and then fills with what has none, cannot.
+    failure: Exception | None = None
+    for made_on in (nullcontext(), torch.device("meta")):
+        try:
+            return _traced(model, members, arguments, made_on)
+        except TrialError:
+            raise
+        except Exception as error:  # Its author's code.
+            failure = error
+    raise TrialError(
+        f"a pipeline runs {type(model).__name__} once without data, for the shapes of its parts, and its forward "
+        f"pass failed: {type(failure).__name__}: {failure}; it may not look at values of tensors"
+    ) from failure
+
+
+def _traced(model: nn.Module, members: Sequence[str], arguments: Any, made_on: AbstractContextManager[object]) -> Trace:
     watch = _Watch(members, arguments)
-    modules = [model.get_submodule(name) for name in members]
-    hooks = []
-    for number, module in enumerate(modules):
-        hooks.append(module.register_forward_pre_hook(watch.before(number), with_kwargs=True))
-        hooks.append(module.register_forward_hook(watch.after(number), with_kwargs=True))
-    try:
-        # What a model makes on no device in particular, positions say, has no data either.
-        with torch.inference_mode(False), torch.enable_grad(), torch.device("meta"):
+    with ExitStack() as stack:
+        for number, name in enumerate(members):
+            module = model.get_submodule(name)
+            stack.callback(module.register_forward_pre_hook(watch.before(number), with_kwargs=True).remove)
+            stack.callback(module.register_forward_hook(watch.after(number), with_kwargs=True).remove)
+        # Another worker, or a trial that goes on, does not run it at the same moment: its draws are nobody's.
+        with (
+            random_state.kept(torch.device("cpu")),
+            torch.inference_mode(False),
+            torch.enable_grad(),
+            made_on,
+            _Mixing(),
+        ):
             output = model(*arguments[0], **arguments[1])
-    except TrialError:
-        raise
-    except Exception as error:
-        raise TrialError(
-            f"a pipeline runs {type(model).__name__} once without data, for the shapes of its parts, and its forward "
-            f"pass failed: {type(error).__name__}: {error}; it may not look at values of tensors"
-        ) from error
-    finally:
-        for hook in hooks:
-            hook.remove()
     return watch.trace(output)
+
+
+class _Mixing(TorchFunctionMode):
+    """Lets functions take tensors with data beside those without: what comes of both has none."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Calls `func`; what it changes in place is left as it is, and it may then fail."""
+        given = (tuple(args), dict(kwargs or {}))
+        if any(tensor.is_meta for tensor in trees.tensors(given)) and not _changes(func, *given):
+            given = trees.replaced(given, _without_values)
+        return func(*given[0], **given[1])
+
+
+def _changes(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether a function changes a tensor that has data, in place."""
+    name = getattr(func, "__name__", "")
+    in_place = name in ("__setitem__", "__set__") or name.startswith("__i") or name.rstrip("_") + "_" == name
+    changed = trees.tensors((args[:1] if in_place else (), kwargs.get("out")))
+    return any(not tensor.is_meta for tensor in changed)
+
+
+def _without_values(part: Any) -> Any:
+    return part.to("meta") if isinstance(part, Tensor) and not part.is_meta else part
 
 
 class _Watch:
@@ -147,8 +187,10 @@ class _Watch:
     def after(self, number: int) -> Any:
         """The hook of a member that was computed."""
 
-        def hook(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+        def hook(module: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:
             name = self._members[number]
+            if not all(value.is_meta for value in trees.tensors(output)):
+                output = trees.replaced(output, _without_values)
             changes = any(value._version != seen for value, seen in zip(self._values, self._versions, strict=True))
             self._values = trees.tensors(output)
             if not self._values:
@@ -159,6 +201,7 @@ class _Watch:
             values = tuple(value.detach() for value in self._values)
             self._joints.append(Joint(taken=self._taken, values=values, changes=changes))
             self._source, self._open = f"the output of {name!r}", None
+            return output
 
         return hook
 

@@ -15,11 +15,12 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from tests.support.networks import assignment, data
-from tests.support.process_gang import ProcessGang, process_gang, serve_alone
+from tests.support.process_gang import SECONDS, ProcessGang, process_gang, serve_alone
 from tests.support.transformer import PLAN, Transformer, loss_of, text, train_text
 from trainers import DivergedError, ModelPlan, TorchTrainer, TrainContext, TrialError
 from trainers.channels import Channel
 from trainers.gangs.messages import Report, Segment
+from trainers.pytorch.layouts import forecast
 
 pytestmark = pytest.mark.process
 
@@ -56,7 +57,8 @@ def program(function: Any, layout: str = "", **options: Any) -> Any:
     def make() -> Any:
         from trainers import Layout
 
-        trainer = TorchTrainer(function, scaling=ScalingConfig(num_workers=0), report_timeout_s=60.0, **options)
+        words = {"scaling": ScalingConfig(num_workers=0), "report_timeout_s": 60.0, **options}
+        trainer = TorchTrainer(function, **words)
         trainer.layout = Layout.parse(layout)
         return trainer.program({})
 
@@ -152,6 +154,29 @@ def test_a_worker_that_fails_ends_the_trial_for_all_and_the_next_one_trains(
     assert all(isinstance(answer[0], Exception) for answer in answers)
     assert not [answer[0] for answer in answers if "Timed out" in str(answer[0])]
     assert all(isinstance(answer[1], Segment) for answer in answers), answers
+
+
+def one_lacks_memory(context: TrainContext) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        if context.hyperparameters["lacks"] and torch.distributed.get_rank() == 2:
+            patch.setattr(forecast, "free_memory", lambda *_: 10)
+        train_text(context)
+
+
+@pytest.mark.parametrize("layout", ["shard=4", "replicate=4"])
+def test_memory_that_one_worker_lacks_is_everybody_s_error_at_once(
+    gang: ProcessGang, alone: Callable[[torch.dtype], Trained], tmp_path: Path, layout: str
+) -> None:
+    """Each looks at its own, at its own moment; answers of a gang come too late for those who wait for a deadline."""
+    trials = [assignment(tmp_path, stop=1, name=name, lacks=name == "lacks", **WORDS) for name in ("lacks", "sound")]
+    answers = gang.run(program(one_lacks_memory, layout, report_timeout_s=2 * SECONDS), *trials)
+    expected = alone(torch.float64)[0][0].metrics["train:loss"]
+    for rank, (error, sound) in enumerate(answers):
+        assert isinstance(error, TrialError)
+        assert "and 10 B are free for this worker; give a smaller batch" in str(error)
+        assert str(error).startswith("rank 2 failed: ") == (rank != 2)
+        assert isinstance(sound, Segment), sound
+        assert sound.reports[0].metrics["train:loss"] == pytest.approx(expected, abs=1e-12)
 
 
 def counts_rows(context: TrainContext) -> None:

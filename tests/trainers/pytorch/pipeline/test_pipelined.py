@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import random
 import re
 from functools import cache
 
@@ -29,6 +30,7 @@ from trainers import TrialError
 from trainers.pytorch.distribution import MicroBatch
 from trainers.pytorch.layouts import Layout
 from trainers.pytorch.plan import ModelPlan
+from trainers.pytorch.state import seed_all
 
 INTERLEAVED = Layout(pipeline=2, schedule="Interleaved1F1B", micro_batches=4, stages_per_worker=2)
 
@@ -172,16 +174,20 @@ def test_a_function_reads_what_it_wants_after_the_step(pair: ProcessGang):
 def test_workers_of_a_pipeline_draw_apart_within_it_and_alike_outside(pair: ProcessGang):
     def act(worker: PipelineWorker) -> dict:
         model = nn.Sequential(nn.Linear(4, 64), nn.Dropout(), nn.Linear(64, 64), nn.Dropout(), nn.Dropout())
+        model[0].register_forward_hook(lambda module, given, output: output * random.random() * np.random.rand())  # noqa: NPY002
         masks = []
         for module in model:
             if isinstance(module, nn.Dropout):
                 module.register_forward_hook(lambda module, given, output: masks.append((output == 0).flatten()))
         worker.distribution.wrap(model, ModelPlan(cuts=(2,)), as_it_is)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        torch.manual_seed(5)
+        seed_all(5)
         micro = MicroBatch(rows=4, update_rows=4, total_rows=4, last=True)
         worker.distribution.backward(model(torch.ones(4, 4)).mean(), optimizer, micro, None)
-        return {"mask": next(mask for mask in masks if not mask.is_meta), "next": torch.rand(3)}
+        return {"mask": next(mask for mask in masks if not mask.is_meta), "next": drawn()}
+
+    def drawn() -> torch.Tensor:
+        return torch.tensor([random.random(), np.random.rand(), torch.rand(())])  # noqa: NPY002
 
     [found] = results(pair, Order(layout=Layout(pipeline=2), act=act))
     assert not torch.equal(found[0]["mask"], found[1]["mask"])
@@ -318,17 +324,24 @@ def test_models_that_cannot_be_cut_are_errors(pair: ProcessGang):
         worker.distribution.wrap(model, PLAN, as_it_is)
         model(text(4)[0], text(8)[0])
 
+    def normalises(worker: PipelineWorker) -> None:
+        model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 4))
+        worker.distribution.wrap(model, ModelPlan(sync_batch_norm=True), as_it_is)
+
     layout = Layout(pipeline=2)
-    orders = [Order(layout=layout, act=act) for act in (tied, outside, no_batch, no_rows)]
+    orders = [Order(layout=layout, act=act) for act in (tied, outside, no_batch, no_rows, normalises)]
     orders.append(Order(layout=layout, act=tied, plan=ModelPlan(sequence=("embedding",))))
     messages = [
         r"'embedding.tokens.weight' of stage 0 and 'head.1.weight' of stage 1 are one parameter",
         "parameter 'scale' belongs to no member of the sequence",
         "Sequential was called without a batch",
         "Transformer was called with tensors of shapes (4, 6) and (8, 6); in a pipeline dimension 0 of each is the",
+        "passes micro-batches through Sequential, and its batch normalisation sees the rows of one; leave it out",
         "the layout has 2 stages, and the model's sequence 1 members",
     ]
-    for answers in serve(pair, *orders):
+    orders.append(Order(layout=Layout(pipeline=2, micro_batches=1), act=normalises))
+    for *answers, whole in serve(pair, *orders):
         for answer, message in zip(answers, messages, strict=True):
             assert isinstance(answer, TrialError)
             assert message in str(answer)
+        assert whole is None

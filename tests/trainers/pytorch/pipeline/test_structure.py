@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.support.pipelines import text, transformer
+from tests.support.pipelines import CPU, text, transformer
 from tests.support.transformer import LENGTH, PLAN, TOKENS, WIDTH
 from trainers import TrialError
 from trainers.pytorch.layouts import without_data
 from trainers.pytorch.pipeline.structure import Trace, sequence_of, traced
+from trainers.pytorch.state import random_state
 
 
 class Made(nn.Module):
@@ -135,6 +138,59 @@ def test_members_may_pass_several_tensors_and_constants():
 def test_a_forward_pass_that_is_not_the_composition_is_refused(compute, message: str):
     with pytest.raises(TrialError, match=message):
         trace(compute)
+
+
+def filled_in(x: Tensor) -> Tensor:
+    made = torch.zeros(2, 3)
+    made[:, :3] = x
+    return made
+
+
+def added_up(x: Tensor) -> Tensor:
+    total = torch.zeros(2, 3)
+    total += x
+    return total
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda x: x + torch.arange(3),
+        lambda x: x * torch.from_numpy(np.ones(3, np.float32)),
+        lambda x: torch.cat([x, torch.zeros(2, 0)], 1) + torch.arange(3, device=x.device),
+        lambda x: x.masked_fill(torch.ones(2, 3).triu(1) > 0, 0.0),
+        lambda x: torch.ones(2, 3),
+        filled_in,
+        added_up,
+    ],
+    ids=["positions", "numpy", "on a device", "mask", "no input", "filled in", "added up"],
+)
+def test_a_member_may_make_tensors(compute):
+    found = trace(lambda m, x: m.second(compute_in(m.first, compute)(x)))
+    assert [(value.shape, value.is_meta) for value in found.joints[0].values] == [((2, 3), True)]
+
+
+def compute_in(module: nn.Module, compute: Callable[[Tensor], Tensor]) -> nn.Module:
+    module.forward = lambda x: compute(x)
+    return module
+
+
+def test_what_outlives_a_pass_without_data_is_as_it_was():
+    """A cache of the model's author has values, and generators of random numbers stand where they stood."""
+    cache: list[Tensor] = []
+
+    def positions(x: Tensor) -> Tensor:
+        if not cache:
+            cache.append(torch.arange(3) * 2.0)
+        return x * cache[0] + random.random() + torch.randn(3)
+
+    model = without_data(Made(lambda m, x: m.second(compute_in(m.first, positions)(x))))
+    before = random_state.take(CPU)
+    traced(model, ("first", "second"), ((torch.empty(2, 3, device="meta"),), {}))
+    assert cache[0].tolist() == [0, 2, 4]
+    after = random_state.take(CPU)
+    assert after["python"] == before["python"]
+    assert torch.equal(after["torch"], before["torch"])
 
 
 def test_a_member_within_another_is_refused():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
+import random
+from dataclasses import replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +111,49 @@ def test_a_worker_that_fails_in_a_stage_s_shards_ends_the_others_at_once(tmp_pat
     """A graph of gradients holds the shards' hooks, with their connections, for longer than one collection."""
     with process_gang(4, str(tmp_path)) as four:
         check_that_all_fail(four, "pipeline=2 shard=2", True, tmp_path)
+
+
+@lru_cache
+def scales(width: int) -> torch.Tensor:
+    return torch.arange(1.0, width + 1) / width
+
+
+class Skips(nn.Module):
+    """A layer that is left out now and then, as Python's generator says, and scales by a table that is kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x if random.random() < 0.3 else nn.functional.dropout(self.layer(x) * scales(4), 0.1)
+
+
+def skips(context) -> None:
+    """The function's own draws are those of Python's generator, too."""
+    torch.manual_seed(5)
+    model = context.prepare_model(nn.Sequential(*(Skips() for _ in range(4))))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if context.checkpoint is not None:
+        model.load_state_dict(context.checkpoint["model"])
+    for _ in context.epochs():
+        for rows in (8, 4):
+            loss = model(torch.ones(rows, 4) * random.random()).square().mean()
+            context.step(loss, optimizer)
+        context.report({"train:loss": loss.item()}, checkpoint={"model": model.state_dict()})
+
+
+def test_a_paused_trial_whose_model_draws_goes_on_as_one_that_stayed(gang: ProcessGang, tmp_path):
+    """And leaves to the gang's next trial, of replicas, a cache that has values."""
+    trials = [(0, 4, "stayed"), (0, 2, "paused"), (2, 4, "paused")]
+    orders = [assignment(tmp_path, *trial) for trial in trials]
+    orders[2] = replace(orders[2], checkpoint=orders[1].save_to)
+    words = {"layout": "replicate=2", "per_worker_batch_size": 8}
+    answers = gang.run(program(skips), *orders, assignment(tmp_path, 0, 1, "replicas", **words))
+    for answer in answers:
+        assert not [found for found in answer if isinstance(found, Exception)], answer
+    losses = [[report.metrics["train:loss"] for report in segment.reports] for segment in answers[0]]
+    assert losses[0] == losses[1] + losses[2]
 
 
 def test_a_loss_that_is_not_finite_ends_all(gang: ProcessGang, tmp_path):
