@@ -12,8 +12,9 @@ training step has ended, twice the same program: started for each trial, and kep
 that keeps it is not counted.
 
 *Output*: a program of one process that prints 10,000 lines a second, each of which is read for metrics; its own seconds
-for the same work on a gang, and with its output in a file; on both sides Python writes each line at once, as
-containers have it, since nobody could follow it otherwise.
+for the same work on a gang, and with its output in a file, in many short turns, since a machine's speed differs by more
+than what is looked for; on both sides Python writes each line at once, as containers have it, since nobody could follow
+it otherwise.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ from trainers import ScalingConfig, ScriptTrainer, WarmbandError
 FOLDER = Path(experiments.programs.__file__).parent
 KEPT = FOLDER / "kept"
 REPEATS, SECONDS, LINES_A_SECOND = 5, 10.0, 10_000
+SHORT_TURNS = 5
+"""Turns of a program that prints to one of the others, each by so much shorter."""
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 FIRST_STEP = {"Name": "first_step", "Regex": r"first step at (\S+)"}
 COLUMNS = ("program", "launcher", "on a gang", "bare", "bare / gang")
@@ -223,10 +226,13 @@ def output(repeats: int, seconds: float, scratch: Path) -> Turns:
     here, there = list[float](), list[float]()
     with ExitStack() as stack:
         gang = gang_of(stack, trainer, 1, f"{scratch}/talking", "elapsed")
-        for _ in range(repeats):
-            here.append(gang.train().segment.reports[-1].metrics["elapsed"])
-            bare(command, scratch / "talking.txt", gang.niceness)
-            there.append(float((scratch / "talking.txt").read_text().rpartition("elapsed=")[2]))
+        for turn in range(repeats):
+            for on_gang in (True, False) if turn % 2 else (False, True):
+                if on_gang:
+                    here.append(gang.train().segment.reports[-1].metrics["elapsed"])
+                    continue
+                bare(command, scratch / "talking.txt", gang.niceness)
+                there.append(float((scratch / "talking.txt").read_text().rpartition("elapsed=")[2]))
     return Turns(launcher="python", here=here, there=there)
 
 
@@ -288,7 +294,7 @@ def measure(repeats: int, seconds: float, scratch: Path) -> dict[str, Turns]:
             measured[name] = throughput(name, repeats, seconds, scratch)
     if importlib.util.find_spec("transformers") is not None:
         measured["first step"] = first_steps(repeats, scratch)
-    measured["output"] = output(repeats, seconds, scratch)
+    measured["output"] = output(SHORT_TURNS * repeats, seconds / SHORT_TURNS, scratch)
     return measured
 
 
