@@ -41,8 +41,7 @@ Columns = Annotated[str | int | list[str | int] | None, Give("a column, or a lis
 OF_ROWS = ("target", *ROLES, "header", "delimiter")
 """Keys of a channel that is read as rows."""
 
-_TuningOptions = options_model("tuning")
-_JobOptions = options_model("")
+_TuningOptions, _JobOptions = options_model("tuning"), options_model("")
 
 
 class Files(Strict):
@@ -65,6 +64,7 @@ class Files(Strict):
     base_margin: Columns = Field(None, description="margins that boosting begins at: a column, or one for each class")
     label_lower_bound: Column = Field(None, description="the column of what a label is at least, for survival:aft")
     label_upper_bound: Column = Field(None, description="that of what it is at most; infinite where nobody knows")
+    qid: Column = Field(None, description="that of the query whose rows are ranked, which go to one worker together")
     header: bool | None = Field(None, description="whether a CSV file's first line has names; null looks for itself")
     delimiter: Annotated[str, Give("one character, such as ';'")] = Field(
         ",", min_length=1, max_length=1, description="what separates the cells of a CSV file"

@@ -18,7 +18,7 @@ from trainers.channels.memory import Memory, from_array, from_frame, from_parts,
 from trainers.channels.opening import check_delimiter, open_files
 from trainers.channels.placed import PlacedChannel, about, check_labels, checked
 from trainers.channels.ray_data import RayData
-from trainers.channels.roles import BASE_MARGIN, LOWER, UPPER, WEIGHT, checked_roles
+from trainers.channels.rows import BASE_MARGIN, LOWER, QID, UPPER, WEIGHT, checked_roles
 from trainers.channels.table import Heading, Shards, Table, check_shard
 from trainers.errors import ConfigurationError
 
@@ -83,6 +83,7 @@ class Channel:
         base_margin: str | int | Sequence[str | int] | None = None,
         label_lower_bound: str | int | None = None,
         label_upper_bound: str | int | None = None,
+        qid: str | int | None = None,
     ) -> Channel:
         """Checks what can be checked without reading the data.
 
@@ -100,6 +101,8 @@ class Channel:
             base_margin: the column of margins that boosting begins at, or a list of columns, one a class.
             label_lower_bound: the column of what a label is at least, for survival with "survival:aft".
             label_upper_bound: the column of what it is at most; infinite where that is not known.
+            qid: the column of the queries whose rows are ranked, whole numbers; the rows of a query stand together, in
+                one file, and go to one worker.
 
         Raises:
             ConfigurationError: `target` or another argument does not fit the source.
@@ -107,7 +110,7 @@ class Channel:
         """
         name = name if name is not None else source.name if isinstance(source, Channel) else "data"
         bounds = {LOWER: label_lower_bound, UPPER: label_upper_bound}
-        given = {WEIGHT: weight, BASE_MARGIN: base_margin, **bounds}
+        given = {WEIGHT: weight, BASE_MARGIN: base_margin, **bounds, QID: qid}
         with about(name):
             if not isinstance(header, bool | None):
                 raise ConfigurationError(f"header={header!r}: give True, False, or None to have it found out")
@@ -123,7 +126,7 @@ class Channel:
 
     @property
     def said(self) -> tuple[str, ...]:
-        """What is said of each row beside its label, of `roles.ROLES`."""
+        """What is said of each row beside its label, of `rows.ROLES`."""
         return self.source.roles_said
 
     def describe(self) -> dict[str, Any]:
@@ -213,7 +216,9 @@ def _source(
         return open_files([os.fspath(path) for path in paths], target, header, delimiter, given)
     if isinstance(source, Folder):
         if target is not None or header is not None or delimiter != "," or checked_roles(given):
-            raise ConfigurationError("roles of columns, header and delimiter are for rows; leave them out for a Folder")
+            raise ConfigurationError(
+                "target, header and delimiter are for rows, and so are weights; leave them out for a Folder"
+            )
         return OpenedFolder.of(source)
     if header is not None or delimiter != ",":
         raise ConfigurationError("header and delimiter are for CSV files; leave them out for other sources")

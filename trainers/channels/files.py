@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from trainers.channels import fingerprint
 from trainers.channels.dealing import deal
 from trainers.channels.partitions import with_values
-from trainers.channels.roles import Roles
+from trainers.channels.rows import QID, Queries, Roles
 from trainers.channels.table import ENCODE, Heading, Table, arrow_rows, join
 from trainers.errors import DataError
 
@@ -153,6 +153,9 @@ class Files:
         return join(self._shard(rank, world_size))
 
     def _shard(self, rank: int, world_size: int) -> Iterator[Table]:
+        if QID in self.roles.names:  # Which are a rank's is known once all before were read.
+            yield from self._pieces([(file, ()) for file in self.files], rank, world_size)
+            return
         files = deal([file.weight for file in self.files], world_size)
         yield from self._pieces([(self.files[index], ()) for index in files.whole[rank]], 0, 1)
         left: list[_Part] = [(self.files[index], ()) for index in files.by_row]
@@ -177,14 +180,23 @@ class Files:
 
     def _pieces(self, parts: Iterable[_Part], rank: int, world_size: int) -> Iterator[Table]:
         """The rows of one rank, out of files or row groups of them, one after the other."""
-        seen = 0
+        seen, queries = 0, Queries() if QID in self.roles.names else None
         for file, groups in parts:
             before = seen
+            if queries is not None and seen:
+                queries.next_file()
             for block in self._blocks(file, groups):
                 number = partial(file.row, groups, seen - before)
                 try:
                     yield arrow_rows(
-                        block, self.columns, self.roles, seen=seen, rank=rank, world_size=world_size, number=number
+                        block,
+                        self.columns,
+                        self.roles,
+                        seen=seen,
+                        rank=rank,
+                        world_size=world_size,
+                        number=number,
+                        queries=queries,
                     )
                 except DataError as error:
                     raise DataError(f"{self.scheme}{file.path}: {error}") from None

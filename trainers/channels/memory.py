@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels import fingerprint
-from trainers.channels.roles import Roles, Said, as_said, check_said, checked_roles
+from trainers.channels.rows import QID, Queries, Roles, Said, as_said, check_said, checked_roles
 from trainers.channels.table import (
     ENCODE,
     Heading,
@@ -81,7 +81,7 @@ class Memory:
     def fingerprint(self) -> str:
         """See `Channel.fingerprint`."""
         every = fingerprint.stride(self.rows, self.features.shape[1])
-        return fingerprint.of_rows(self.read(0, every).features, self.labels, self.said)
+        return fingerprint.of_rows(self._features(slice(0, None, every)), self.labels, self.said)
 
     def look(self) -> NDArray[np.float32]:
         """All labels; the rows were checked when they came."""
@@ -89,17 +89,24 @@ class Memory:
 
     def read(self, rank: int, world_size: int) -> Table:
         """The shard of one rank."""
-        mine = slice(rank, None, world_size)
-        if isinstance(self.features, np.ndarray):
-            features = _array_features(self.features[mine], self.roles)
-        else:
-            features = _frame_features(self.features.iloc[mine], self.roles)
+        mine: Any = slice(rank, None, world_size)
+        if QID in self.said:
+            mine = np.flatnonzero(self.said[QID] % world_size == rank)
+            if not len(mine):
+                raise DataError(
+                    "this worker has no rows, since there are fewer queries than workers: use fewer workers"
+                )
         return Table(
-            features=features,
+            features=self._features(mine),
             labels=np.ascontiguousarray(self.labels[mine]),
             feature_names=self.roles.feature_names(self.columns),
             said={role: np.ascontiguousarray(numbers[mine]) for role, numbers in self.said.items()},
         )
+
+    def _features(self, rows: Any) -> Any:
+        if isinstance(self.features, np.ndarray):
+            return _array_features(self.features[rows], self.roles)
+        return _frame_features(self.features.iloc[rows], self.roles)
 
     def read_whole(self) -> Table:
         """All rows, in their order."""
@@ -198,13 +205,16 @@ def _said_of(columns: Mapping[str, Sequence[Any]], rows: int) -> Said:
     Raises:
         DataError: they are no numbers, are not one a row, or wrong; see `check_said`.
     """
-    said = {}
+    said: dict[str, NDArray[Any]] = {}
     for role, parts in columns.items():
         for part in parts:
             if len(part.shape) != 1 or len(part) != rows or not _is_number(part.dtype):
                 raise DataError(
                     f"{role} is {part.dtype} of shape {tuple(part.shape)}; give a number for each of {rows} rows"
                 )
+        if role == QID:
+            said[role] = Queries().numbers(np.asarray(parts[0], np.float64), lambda place: place + 1)
+            continue
         said[role] = as_said([_series_numbers(part) if hasattr(part, "iloc") else part for part in parts])
     check_said(said, lambda place: place + 1)
     return said

@@ -13,7 +13,7 @@ from typing import Any
 
 from trainers.channels.files import MISSING, NO_ROWS, File, Files, damaged
 from trainers.channels.partitions import columns_of
-from trainers.channels.roles import Roles
+from trainers.channels.rows import Roles
 from trainers.channels.table import check_schema, unique_names, without_index
 from trainers.checking import nearest
 from trainers.errors import ConfigurationError, DataError
@@ -31,11 +31,11 @@ def open_files(
     target: str | int | None,
     header: bool | None,
     delimiter: str,
-    given: Mapping[str, Any],
+    said: Mapping[str, Any] | None = None,
 ) -> Files:
     """Finds the files that paths, URIs, directories and patterns stand for, and reads the head of each.
 
-    `given` is as `Roles.of` takes it.
+    `said` is the columns of other roles, as `Roles.of` takes them.
     """
     filesystem, scheme, infos, base = _find(paths)
     kind = _kind([info.path for info in infos])
@@ -61,7 +61,7 @@ def open_files(
         columns=columns,
         width=width,
         delimiter=delimiter,
-        roles=_roles(target, given, columns, width),
+        roles=_roles(target, said or {}, columns, width),
         options=paths[0].partition("?")[2] if scheme else "",
         given=tuple(path if "://" in path else os.path.abspath(os.path.expanduser(path)) for path in paths),
     )

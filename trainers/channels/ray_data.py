@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainers.channels.roles import Roles, checked_roles
+from trainers.channels.rows import QID, Roles, checked_roles
 from trainers.channels.table import (
     Heading,
     Shards,
@@ -34,6 +34,11 @@ class RayData:
     def of(cls, dataset: Any, target: str | int | None, given: Mapping[str, Any]) -> RayData:
         """Checks the roles, where the columns are known without executing the dataset; see `Roles.of`."""
         made = cls(dataset=dataset, target=target, said=checked_roles(given))
+        if QID in made.said:
+            raise ConfigurationError(
+                f"qid={made.said[QID]!r} of a ray.data.Dataset: its blocks are dealt out row by row, and would split "
+                "queries; write it to Parquet files, a query in one"
+            )
         if (columns := dataset.columns(fetch_if_missing=False)) is not None:
             made._roles(columns)
         return made

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.channels.roles import Roles, Said, as_said, check_said
+from trainers.channels.rows import QID, Queries, Roles, Said, as_said, check_said
 from trainers.errors import ConfigurationError, DataError
 
 LARGEST = float(np.finfo(np.float32).max)
@@ -26,7 +26,7 @@ class Table:
         features: float32 in C order; a DataFrame where columns of pandas' `category` dtype are among them.
         labels: one float32 a row.
         feature_names: names of the features, or None where the source has none.
-        said: what else is said of each row, by `roles.ROLES`.
+        said: what else is said of each row, by `rows.ROLES`.
     """
 
     features: Any
@@ -110,27 +110,33 @@ def arrow_rows(
     rank: int,
     world_size: int,
     number: Callable[[int], int] | None = None,
+    queries: Queries | None = None,
 ) -> Table:
     """The rows of one rank in an Arrow table or record batch that `seen` rows lie before.
 
-    Errors give a row the `number` of its place in the block; by default, among all rows.
+    Errors give a row the `number` of its place in the block; by default, among all rows. Of `queries`, a rank has whole
+    ones.
 
     Raises:
         DataError: what is said of a row is wrong.
     """
-    first = (rank - seen) % world_size
-    mine = slice(first, None, world_size)
+    number = number or (lambda place: seen + place + 1)
+    mine: Any = slice((rank - seen) % world_size, None, world_size)
+    said: dict[str, NDArray[Any]] = {}
+    if queries is not None:
+        numbered = queries.numbers(_arrow_numbers(block.column(dict(roles.said)[QID][0])), number)
+        mine = np.flatnonzero(numbered % world_size == rank)
+        said[QID] = numbered[mine]
     places = roles.features(block.num_columns)
     with np.errstate(over="ignore"):  # Too large becomes infinite, and `join` refuses that.
         labels = _arrow_numbers(block.column(roles.target))[mine].astype(np.float32)
         features = np.empty((len(labels), len(places)), np.float32)
         for at, place in enumerate(places):
             features[:, at] = _arrow_numbers(block.column(place))[mine]
-        said = {
-            role: as_said([_arrow_numbers(block.column(place))[mine] for place in of_role])
-            for role, of_role in roles.said
-        }
-    check_said(said, lambda at: (number or (lambda place: seen + place + 1))(first + at * world_size))
+        for role, of_role in roles.said:
+            if role != QID:
+                said[role] = as_said([_arrow_numbers(block.column(place))[mine] for place in of_role])
+    check_said(said, lambda at: number(int(np.arange(block.num_rows)[mine][at])))
     return Table(features=features, labels=labels, feature_names=roles.feature_names(columns), said=said)
 
 
@@ -147,7 +153,8 @@ def join(pieces: Iterable[Table]) -> Table:
     queue = deque(pieces)
     rows = sum(len(piece.labels) for piece in queue)
     if rows == 0:
-        raise DataError("this worker has no rows, since there are fewer rows than workers: use fewer workers")
+        few = "queries" if queue and QID in queue[0].said else "rows"
+        raise DataError(f"this worker has no rows, since there are fewer {few} than workers: use fewer workers")
     check_labels(sum(count_unlabelled(piece.labels) for piece in queue))
     for piece in queue:
         check_finite(piece.features, piece.feature_names)
@@ -175,6 +182,8 @@ def interleave(shards: Sequence[Table]) -> Table:
     """
     if len(shards) == 1:
         return shards[0]
+    if QID in shards[0].said:
+        return _in_order_of_queries(shards)
     lengths = [len(shard.labels) for shard in shards]
     if lengths != sorted(lengths, reverse=True) or lengths[-1] < lengths[0] - 1:
         return join(shards)
@@ -185,6 +194,23 @@ def interleave(shards: Sequence[Table]) -> Table:
         labels=_interleave_arrays([shard.labels for shard in shards]),
         feature_names=shards[0].feature_names,
         said={role: _interleave_arrays([shard.said[role] for shard in shards]) for role in shards[0].said},
+    )
+
+
+def _in_order_of_queries(shards: Sequence[Table]) -> Table:
+    order = np.argsort(np.concatenate([shard.said[QID] for shard in shards]), kind="stable")
+    features = [shard.features for shard in shards]
+    if isinstance(features[0], np.ndarray):
+        whole: Any = np.concatenate(features)[order]
+    else:
+        import pandas as pd
+
+        whole = pd.concat(features).iloc[order].reset_index(drop=True)
+    return Table(
+        features=whole,
+        labels=np.concatenate([shard.labels for shard in shards])[order],
+        feature_names=shards[0].feature_names,
+        said={role: np.concatenate([shard.said[role] for shard in shards])[order] for role in shards[0].said},
     )
 
 

@@ -20,11 +20,6 @@ _NUMERAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _LARGEST = 3.4028235e38
 _LARGEST_WHOLE = 2**31 - 1
 _WITH_ARGUMENT = {"ams": "ams@0.15", "tweedie-nloglik": "tweedie-nloglik@1.5"}
-_WANTING = {
-    "rank:": "ranks the rows of each query, and a channel says of no row which query it belongs to",
-}
-"""What XGBoost knows and channels do not hold: objectives by how they begin, and metrics."""
-
 _NEEDS = {
     "multi:softmax": ("num_class", "the number of classes, 2 or more"),
     "multi:softprob": ("num_class", "the number of classes, 2 or more"),
@@ -102,12 +97,9 @@ def _remedy(own: str, name: str, given: Mapping[str, Any]) -> str:
     value = given[name]
     if own in NUMBERS:
         return _number_remedy(NUMBERS[own], value)
-    if own == "objective" and (wanting := _wanting(value)):
-        return f"it {wanting}; give an objective of reg:, binary:, count:, multi: or survival:"
     if own in CHOICES:
         known = value in CHOICES[own] or (isinstance(value, str) and _used(name, given))
-        choices = [choice for choice in CHOICES[own] if not _wanting(choice)]
-        return "" if known else f"give one of {', '.join(choices)}{did_you_mean(value, choices)}"
+        return "" if known else f"give one of {', '.join(CHOICES[own])}{did_you_mean(value, CHOICES[own])}"
     if own == "eval_metric":
         names = [value] if isinstance(value, str) else value
         if not isinstance(names, Sequence) or not names:
@@ -163,19 +155,11 @@ def _number_remedy(allowed: Number, value: Any) -> str:
 
 def _metric_remedy(metric: Any) -> str:
     base = str(metric).partition("@")[0].removesuffix("-")
-    if wanting := _wanting(metric):
-        return f"{base} {wanting}; give another metric"
     if base in _WITH_ARGUMENT and "@" not in str(metric):
         return f"give its number too, as in {_WITH_ARGUMENT[base]!r}"
     if isinstance(metric, str) and (base in METRICS or _used("eval_metric", {"eval_metric": metric})):
         return ""
-    known = [name for name in METRICS if not _wanting(name)]
-    return f"give metrics among {', '.join(known)}{did_you_mean(base, known)}"
-
-
-def _wanting(name: Any) -> str:
-    """Why an objective or a metric cannot be had, as yet; empty if it can."""
-    return next((why for begin, why in _WANTING.items() if str(name).startswith(begin)), "")
+    return f"give metrics among {', '.join(METRICS)}{did_you_mean(base, METRICS)}"
 
 
 def _plain(value: Any) -> bool:

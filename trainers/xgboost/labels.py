@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainers.channels import LOWER, LabelRule
+from trainers.channels import LOWER, QID, WEIGHT, LabelRule
 from trainers.errors import ConfigurationError, DataError
 
 
@@ -57,6 +57,13 @@ def _objective_rules() -> Iterator[tuple[str, LabelRule]]:
         yield objective, _from_0_to_1(f"objective {objective!r}", "encode the classes as 0 and 1")
     table: list[tuple[str, str, str, dict[str, Any]]] = [
         ("count:poisson", "labels of 0 or more", other, {"least": 0}),
+        (
+            "rank:ndcg",
+            "labels from 0 to 31",
+            "give grades of relevance, or choose 'rank:pairwise'",
+            {"least": 0, "most": 31},
+        ),
+        ("rank:map", "labels from 0 to 1", "give 1 for what is relevant and 0 for the rest", {"least": 0, "most": 1}),
         ("reg:tweedie", "labels of 0 or more", other, {"least": 0}),
         ("reg:gamma", "labels above 0", other, {"least": 0, "open": True}),
         ("reg:squaredlogerror", "labels above -1", other, {"least": -1, "open": True}),
@@ -82,13 +89,16 @@ def check_names(channel: str, names: Sequence[str] | None) -> None:
             )
 
 
-def check_bounds(channel: str, said: Sequence[str], hyperparameters: Mapping[str, Any]) -> None:
-    """Refuses labels without bounds where they are compared with such, and bounds that nothing would read.
+def check_said(channel: str, said: Sequence[str], hyperparameters: Mapping[str, Any], workers: int) -> None:
+    """Refuses labels without bounds, and rows without queries, where an objective or a metric asks for them.
+
+    Bounds that nothing would read are refused, too, and weights of queries where rows are learnt from one by one.
 
     Args:
         channel: its name.
         said: what is said of its rows, of `trainers.channels.ROLES`.
         hyperparameters: XGBoost's own.
+        workers: that train.
 
     Raises:
         ConfigurationError: naming the channel and what it lacks, or has too much.
@@ -101,6 +111,22 @@ def check_bounds(channel: str, said: Sequence[str], hyperparameters: Mapping[str
         raise ConfigurationError(
             f"channel {channel!r} has no bounds of its labels, and {of_bounds[-1]!r} compares with them; give "
             "Channel.of(..., label_lower_bound=..., label_upper_bound=...)"
+        )
+    ranks = str(objective).startswith("rank:")
+    if ranks and QID not in said:
+        raise ConfigurationError(
+            f"channel {channel!r} does not say which query a row belongs to, and objective {objective!r} ranks the "
+            "rows of each; give Channel.of(..., qid=...)"
+        )
+    if QID in said and WEIGHT in said and not ranks:
+        raise ConfigurationError(
+            f"channel {channel!r} has qid and weight, which XGBoost takes for weights of queries, and objective "
+            f"{objective!r} learns from rows; give an objective of rank:, or leave one of them out"
+        )
+    if QID in said and WEIGHT in said and workers > 1 and channel == "train":
+        raise ConfigurationError(
+            f"channel {channel!r} has weights of queries, which XGBoost divides by the mean of a worker's own, so that "
+            f"{workers} workers learn another model than one; leave weight out, or train with num_workers=1"
         )
     if LOWER in said and objective != "survival:aft":
         raise ConfigurationError(

@@ -11,15 +11,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from trainers import steady
-from trainers.channels import WEIGHT, PlacedChannel, Table
+from trainers.channels import QID, WEIGHT, PlacedChannel, Table
 from trainers.checkpoint import UNKNOWN
 from trainers.errors import DivergedError
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
 from trainers.xgboost.booster import CPU, booster_parameters, check_device, device_of, load_booster
 from trainers.xgboost.evaluation import Evaluation, Share, Sum, classes_of, sum_over
 from trainers.xgboost.halting import Looks
-from trainers.xgboost.labels import check_names
+from trainers.xgboost.labels import check_names, check_said
 
 KEPT = 2
 """Values of `max_bin`, or ways to hold rows, that a gang keeps matrices for: those that trials used last."""
@@ -42,6 +44,8 @@ class _Session:
     context: WorkerContext
     collective: ExitStack
     add: Sum
+    said: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By channel; see `trainers.channels.Table`."""
     shares: dict[str, Share] = field(default_factory=dict)
     matrices: dict[tuple[str, int], _Matrices] = field(default_factory=dict)
 
@@ -92,6 +96,7 @@ class XGBoostProgram:
         loaded = time.perf_counter()
         self._session = _Session(context, _join(context), sum_over(context.world_size))
         joined = time.perf_counter()
+        self._session.said = {name: tuple(table.said) for name, table in {"train": train, **evaluated}.items()}
         self._check_classes("train", train)
         self._session.matrices[_kind(self._static)] = _Matrices(self._matrix(*_kind(self._static), train))
         self._share_out(evaluated)
@@ -110,6 +115,8 @@ class XGBoostProgram:
         """Boosts from `assignment.start` to `assignment.stop` rounds; see `Program.train`."""
         arrived = time.perf_counter()
         session = self._opened()
+        for name, roles in session.said.items():  # The objective may be tuned.
+            check_said(name, roles, assignment.hyperparameters, session.context.world_size)
         matrices = self._matrices(assignment.hyperparameters)
         evaluation = self._evaluation(assignment.hyperparameters)
         context = session.context
@@ -219,6 +226,8 @@ class XGBoostProgram:
             "enable_categorical": True,
             **table.said,  # By XGBoost's own names.
         }
+        if QID in table.said and WEIGHT in table.said:  # One a query.
+            arguments[WEIGHT] = table.said[WEIGHT][np.unique(table.said[QID], return_index=True)[1]]
         if (method, max_bin) == _PLAIN:
             return xgboost.DMatrix(**arguments)
         return xgboost.QuantileDMatrix(**arguments, max_bin=max_bin, ref=train)

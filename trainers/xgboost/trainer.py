@@ -17,7 +17,7 @@ from trainers.tunable import Tunable
 from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
 from trainers.xgboost.checks import check_parameters
 from trainers.xgboost.halting import goes_on_exactly
-from trainers.xgboost.labels import check_bounds, check_names, label_rules
+from trainers.xgboost.labels import check_names, check_said, label_rules
 from trainers.xgboost.parameters import FIXED, ROUNDS, metric_names
 from trainers.xgboost.program import XGBoostProgram
 from trainers.xgboost.ray_backend import check_backend
@@ -180,7 +180,7 @@ class XGBoostTrainer(Trainer):
         for name, channel in channels.items():
             heading = channel.source.heading
             check_names(name, heading.names if heading else None)
-            check_bounds(name, channel.said, self.hyperparameters)
+            check_said(name, channel.said, self.hyperparameters, workers or self.workers)
             if channel.said and self.backend == "xgboost_ray":
                 raise ConfigurationError(
                     f"channel {name!r} says of its rows {', '.join(channel.said)}, and backend 'xgboost_ray' reads no "

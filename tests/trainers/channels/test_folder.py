@@ -191,7 +191,7 @@ def test_what_is_no_folder_is_refused(arguments: tuple[Any, ...], message: str) 
 
 def test_options_of_rows_are_none_of_a_folder(tmp_path: Path) -> None:
     folder = Folder(filled(tmp_path, {"a.txt": "a"}))
-    with pytest.raises(ConfigurationError, match="channel 'data': target, header and delimiter are for rows"):
+    with pytest.raises(ConfigurationError, match="channel 'data': target, header and delimiter are for rows, and so"):
         Channel.of(folder, target="y")
     with pytest.raises(ConfigurationError, match="is a folder of files as they are, which has no rows to read"):
         Channel.of(folder).read_whole()

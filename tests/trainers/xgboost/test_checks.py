@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpo import CategoricalParameter, HyperparameterTuner
 from trainers import XGBoostTrainer
 from trainers.errors import ConfigurationError
 from trainers.xgboost.checks import check_parameters
@@ -77,14 +76,6 @@ from trainers.xgboost.parameters import KNOWN
             {"objective": "binary:logistic", "num_class": 2},
             "'num_class' is 2 with objective 'binary:logistic'; leave it",
         ),
-        *[
-            (
-                {"objective": f"rank:{kind}"},
-                f"'objective' is 'rank:{kind}'; it ranks the rows of each query, and a channel",
-            )
-            for kind in ("ndcg", "map", "pairwise")
-        ],
-        ({"objective": "rank:ndcg"}, "give an objective of reg:, binary:, count:, multi: or survival:"),
         (
             {"objective": "reg:quantileerror"},
             "'quantile_alpha' is None with objective 'reg:quantileerror'; give a quantile",
@@ -114,10 +105,3 @@ def test_a_name_that_only_the_installed_xgboost_knows_is_taken() -> None:
     """`boost_from_average` stands in none of the tables, nor will what a later release adds."""
     assert "boost_from_average" not in KNOWN
     check_parameters({"boost_from_average": 1})
-
-
-def test_an_objective_that_channels_cannot_serve_is_refused_before_anything_starts() -> None:
-    """Rows without query ids would be one query on each worker: another model for each number of them."""
-    tuned = {"objective": CategoricalParameter(["binary:logistic", "rank:ndcg"])}
-    with pytest.raises(ConfigurationError, match="'rank:ndcg'; it ranks the rows of each query"):
-        HyperparameterTuner(XGBoostTrainer(hyperparameters={"eval_metric": "auc"}), "validation:auc", tuned)

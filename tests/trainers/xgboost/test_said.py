@@ -30,10 +30,14 @@ FRAME = pd.DataFrame(X, columns=list("abcd")).assign(
     m2=RANDOM.normal(size=600).astype(np.float32),
     lo=np.exp(SIGNAL / 4).astype(np.float32),
     hi=np.where(X[:, 3] > 6, np.inf, np.exp(SIGNAL / 4)).astype(np.float32),
+    q=np.repeat(np.arange(75) * 3 + 70_000_000, 8),
+    grade=np.digitize(SIGNAL, [-3, -1, 1, 3]).astype(np.float32),
+    of_query=np.repeat(RANDOM.gamma(2.0, size=75), 8).astype(np.float32),
 )
 BINARY = {"objective": "binary:logistic", "eval_metric": ["logloss", "auc", "error"]}
 CLASSES = {"objective": "multi:softprob", "num_class": 3, "eval_metric": ["mlogloss"]}
 AFT = {"objective": "survival:aft", "eval_metric": ["aft-nloglik", "interval-regression-accuracy"]}
+NDCG = {"objective": "rank:ndcg", "eval_metric": ["ndcg", "ndcg@2"]}
 BOUNDS = {"label_lower_bound": "lo", "label_upper_bound": "hi"}
 
 Case = tuple[str | None, dict[str, Any], dict[str, Any]]
@@ -43,13 +47,17 @@ CASES: list[Case] = [
     ("of_three", {"base_margin": ["m0", "m1", "m2"]}, CLASSES),
     (None, BOUNDS, AFT),
     (None, {**BOUNDS, "weight": "w"}, AFT),
+    ("grade", {"qid": "q"}, NDCG),
+    ("grade", {"qid": "q", "weight": "of_query"}, NDCG),
+    ("y", {"qid": "q"}, {"objective": "rank:map", "eval_metric": ["map", "rmse"]}),
+    ("grade", {"qid": "q"}, {"objective": "rank:pairwise", "eval_metric": ["ndcg@3-"]}),
 ]
 
 
 def channels(target: str | None, said: dict[str, Any]) -> dict[str, Channel]:
     named = [name for of in said.values() for name in (of if isinstance(of, list) else [of])]
     frame = FRAME[[*([target] if target else []), *named, *"abcd"]]
-    parts = {"train": frame, "validation": frame[100:500]}
+    parts = {"train": frame, "validation": frame[96:496]}
     return {name: Channel.of(part, target=target, name=name, **said) for name, part in parts.items()}
 
 
@@ -71,6 +79,8 @@ def order(folder: Path, case: Case, **more: Any) -> Assignment:
 def matrix(case: Case, part: slice) -> xgboost.DMatrix:
     target, said, _ = case
     columns = {role: FRAME[column].to_numpy()[part] for role, column in said.items()}
+    if "qid" in said and "weight" in said:
+        columns["weight"] = columns["weight"][::8]  # One a query.
     return xgboost.DMatrix(FRAME[[*"abcd"]][part], FRAME[target or "lo"][part], **columns)
 
 
@@ -86,7 +96,7 @@ def test_one_worker_trains_what_xgboost_does_by_hand(tmp_path: Path, case: Case)
     assert isinstance(segment, Segment), segment
     told = {**case[2], "tree_method": "exact", "nthread": 1}
     by_hand: dict[str, dict[str, list[float]]] = {}
-    evals = [(matrix(case, slice(100, 500)), "validation")]
+    evals = [(matrix(case, slice(96, 496)), "validation")]
     xgboost.train(told, matrix(case, slice(None)), 4, evals=evals, evals_result=by_hand, verbose_eval=False)
     for name, values in by_hand["validation"].items():
         found = [report.metrics[f"validation:{name}"] for report in segment.reports]
@@ -96,6 +106,11 @@ def test_one_worker_trains_what_xgboost_does_by_hand(tmp_path: Path, case: Case)
 @pytest.mark.process
 @pytest.mark.parametrize("case", CASES)
 def test_three_workers_learn_what_one_does(gang: ProcessGang, tmp_path: Path, case: Case) -> None:
+    """But for weights of queries."""
+    if {"qid", "weight"} <= case[1].keys():
+        for answer in gang.run(program(case), order(tmp_path / "three", case)):
+            assert "weights of queries, which XGBoost divides by the mean of a worker's own" in str(answer)
+        return
     answers = gang.run(program(case), order(tmp_path / "three", case))
     segments = [answer for [answer] in answers]
     assert all(isinstance(segment, Segment) for segment in segments), segments
@@ -106,10 +121,17 @@ def test_three_workers_learn_what_one_does(gang: ProcessGang, tmp_path: Path, ca
     booster = xgboost.Booster({"nthread": 1}, model_file=bytearray(storage.read(segments[0].checkpoint)))
     booster.set_param([*((k, v) for k, v in case[2].items() if k != "eval_metric")])
     booster.set_param([("eval_metric", metric) for metric in case[2]["eval_metric"]])
-    line = booster.eval_set([(matrix(case, slice(100, 500)), "v")], 3)
+    line = booster.eval_set([(matrix(case, slice(96, 496)), "v")], 3)
     own = {part.split(":")[0][2:]: float(part.split(":")[1]) for part in line.split("\t")[1:]}
     found = {name.partition(":")[2]: value for name, value in segments[0].reports[-1].metrics.items()}
     assert found == pytest.approx(own, rel=1e-5)
+
+
+def test_an_objective_that_is_tuned_is_held_to_the_rows_too(tmp_path: Path) -> None:
+    """Rows without queries would be one query on each worker: another model for each number of them."""
+    case: Case = ("grade", {}, {"objective": "reg:squarederror", "eval_metric": ["rmse"]})
+    [error] = serve_alone(program(case)(), order(tmp_path, case, objective="rank:ndcg"))
+    assert "channel 'train' does not say which query a row belongs to" in str(error)
 
 
 def test_weights_change_what_is_learnt(tmp_path: Path) -> None:
@@ -117,18 +139,38 @@ def test_weights_change_what_is_learnt(tmp_path: Path) -> None:
     assert weighted.reports != plain.reports
 
 
+@pytest.mark.ray
+def test_ray_s_workers_have_the_queries_and_weights(ray_cluster: None, tmp_path: Path) -> None:
+    for case in (CASES[1], CASES[7]):
+        alone, two = (
+            XGBoostTrainer(scaling=ScalingConfig(num_workers=workers), hyperparameters={**case[2], "num_round": 3}).fit(
+                channels(*case[:2]), storage_path=str(tmp_path / str(workers))
+            )
+            for workers in (0, 2)
+        )
+        assert two.metrics == pytest.approx(alone.metrics, rel=1e-4)
+
+
 @pytest.mark.parametrize(
     ("said", "hyperparameters", "message"),
     [
         ({}, AFT, "channel 'train' has no bounds of its labels, and 'survival:aft' compares with them"),
         ({**BOUNDS}, BINARY, "channel 'train' has bounds of its labels, and objective 'binary:logistic' does not read"),
+        ({}, NDCG, "channel 'train' does not say which query a row belongs to, and objective 'rank:ndcg' ranks"),
+        (
+            {"qid": "q", "weight": "of_query"},
+            BINARY,
+            "channel 'train' has qid and weight, which XGBoost takes for weights of",
+        ),
         ({}, {**BINARY, "eval_metric": "aft-nloglik"}, "channel 'validation' has no bounds .* 'aft-nloglik' compares"),
     ],
 )
-def test_bounds_are_for_survival(said: dict[str, Any], hyperparameters: dict[str, Any], message: str) -> None:
+def test_bounds_are_for_survival_and_queries_for_ranking(
+    said: dict[str, Any], hyperparameters: dict[str, Any], message: str
+) -> None:
     trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters=hyperparameters)
     with pytest.raises(ConfigurationError, match=message):
-        trainer.checked(channels(None if said else "y", said))
+        trainer.checked(channels(None if said == BOUNDS else "y", said))
 
 
 def test_who_does_not_read_weights_refuses_them() -> None:

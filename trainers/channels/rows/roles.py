@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError, DataError
 
-WEIGHT, BASE_MARGIN, LOWER, UPPER = ROLES = ("weight", "base_margin", "label_lower_bound", "label_upper_bound")
+ROLES = ("weight", "base_margin", "label_lower_bound", "label_upper_bound", "qid")
 """What may be said of a row beside its label, by XGBoost's names."""
+WEIGHT, BASE_MARGIN, LOWER, UPPER, QID = ROLES
 
-Said = Mapping[str, NDArray[np.float32]]
-"""One number a row by role; of "base_margin" one or several."""
+Said = Mapping[str, NDArray[Any]]
+"""One float32 a row by role; of "base_margin" one or several, and of "qid" the query's number, in order from 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +145,8 @@ def check_said(said: Said, row: Callable[[int], int]) -> None:
         DataError: a weight is negative, a number is missing, or bounds are the wrong way round.
     """
     for role, numbers in said.items():
+        if role == QID:  # Numbered already; see `Queries`.
+            continue
         wrong = ~np.isfinite(numbers) if role in (WEIGHT, BASE_MARGIN) else np.isnan(numbers)
         if role == WEIGHT:
             wrong |= numbers < 0
@@ -153,6 +156,14 @@ def check_said(said: Said, row: Callable[[int], int]) -> None:
             of_row = np.ravel(numbers[at])
             shown = next((number for number in of_row if not np.isfinite(number)), of_row[0])
             raise DataError(f"row {row(at)}: {role} is {shown:g}; give {takes}, or leave the row out")
+    if WEIGHT in said and QID in said:
+        other = (np.diff(said[WEIGHT]) != 0) & (np.diff(said[QID].astype(np.int64)) == 0)
+        if other.any():
+            at = int(other.argmax()) + 1
+            raise DataError(
+                f"row {row(at)}: weight is {said[WEIGHT][at]:g}, and {said[WEIGHT][at - 1]:g} in the row before, of "
+                "the same query; give a query one weight"
+            )
     if LOWER in said and (crossed := said[LOWER] > said[UPPER]).any():
         at = int(crossed.argmax())
         raise DataError(

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from trainers import Channel, ConfigurationError, DataError
-from trainers.channels.roles import ROLES, Roles
+from trainers.channels import interleave
+from trainers.channels.rows import ROLES, Queries, Roles
 
 ROWS = 23
 RANDOM = np.random.default_rng(3)
@@ -156,6 +157,84 @@ def test_parts_in_memory_are_as_long_as_their_rows() -> None:
         Channel.of((FRAME[["x"]], FRAME["y"], {"weight": FRAME["w"][1:]}))
     with pytest.raises(ConfigurationError, match=r"'weigth' is nothing that is said of rows; .* did you mean"):
         Channel.of((FRAME[["x"]], FRAME["y"], {"weigth": FRAME["w"]}))
+
+
+QUERIES = pd.DataFrame({"y": np.arange(20.0), "q": np.repeat([7, 3, 90_000_001, 5, 90_000_000], [3, 1, 8, 2, 6])})
+QUERIES = QUERIES.assign(x=QUERIES["y"] * 2)
+
+
+@pytest.mark.parametrize("kind", ["memory", "csv", "parquet"])
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_queries_stay_whole(kind: str, workers: int, tmp_path: Path) -> None:
+    source: Any = QUERIES
+    if kind == "csv":
+        for number, part in enumerate((QUERIES[:4], QUERIES[4:])):
+            part.to_csv(tmp_path / f"{number}.csv", index=False)
+        source = f"{tmp_path}/*.csv"
+    elif kind == "parquet":
+        QUERIES.to_parquet(source := tmp_path / "rows.parquet", row_group_size=5)
+        source = str(source)
+    channel = Channel.of(source, qid="q")
+    shards = [channel.read(rank, workers) for rank in range(workers)]
+    for rank, shard in enumerate(shards):
+        assert set(shard.said["qid"]) == set(range(rank, 5, workers))
+        ids = QUERIES["q"][shard.labels.astype(int)]
+        assert ids.drop_duplicates().tolist() == [
+            [7, 3, 90_000_001, 5, 90_000_000][at] for at in sorted(set(shard.said["qid"]))
+        ]
+    whole = interleave(shards)
+    assert whole.labels.tolist() == QUERIES["y"].tolist()
+    assert whole.features[:, 0].tolist() == QUERIES["x"].tolist()
+    with pytest.raises(DataError, match=r"fewer .*queries than workers"):
+        channel.read(5, 6)
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([1, 1, 2, 1], "row 4: query 1 has rows further up, and others between; sort the rows by query"),
+        ([1, 2, 2.5, 3], "row 3: qid is 2.5; give a whole number"),
+        ([1, np.nan, 2, 3], "row 2: qid is nan; give a whole number"),
+    ],
+)
+def test_queries_that_stand_apart_are_errors(ids: list[float], message: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"y": [0.0, 1.0, 0.0, 1.0], "q": ids, "x": 1.0})
+    with pytest.raises(DataError, match=re.escape(message)):
+        Channel.of(frame, qid="q")
+    frame.to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(DataError, match=re.escape(f"rows.parquet: {message}")):
+        Channel.of(str(tmp_path / "rows.parquet"), qid="q").look()
+
+
+def test_a_query_that_is_split_over_files_is_named_with_file_and_row(tmp_path: Path) -> None:
+    for number, part in enumerate((QUERIES[:6], QUERIES[6:])):
+        part.to_csv(tmp_path / f"{number}.csv", index=False)
+    with pytest.raises(DataError, match=r"1\.csv: row 1: query 90000001 began in the file before; write the rows of a"):
+        Channel.of(f"{tmp_path}/*.csv", qid="q").look()
+
+
+def test_a_query_has_one_weight() -> None:
+    with pytest.raises(DataError, match="row 2: weight is 1, and 0 in the row before, of the same query; give a query"):
+        Channel.of(QUERIES.assign(w=QUERIES["y"]), qid="q", weight="w")
+
+
+@pytest.mark.ray
+def test_a_ray_dataset_has_no_queries(ray_cluster: None) -> None:
+    import ray
+
+    with pytest.raises(
+        ConfigurationError, match=r"its blocks are dealt out row by row, and would split queries; write"
+    ):
+        Channel.of(ray.data.from_pandas(QUERIES), qid="q")
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=8), st.lists(st.integers(0, 30), max_size=6))
+def test_numbers_of_queries_do_not_depend_on_blocks(lengths: list[int], cuts: list[int]) -> None:
+    ids = np.repeat(np.arange(len(lengths)) * 10.0 - 7, lengths)
+    queries = Queries()
+    blocks = np.split(ids, sorted(min(cut, len(ids)) for cut in cuts))
+    found = np.concatenate([queries.numbers(block, lambda place: place) for block in blocks])
+    assert found.tolist() == np.repeat(np.arange(len(lengths)), lengths).tolist()
 
 
 @given(st.permutations(range(6)), st.integers(0, 4))

@@ -1,0 +1,23 @@
+"""What is said of rows: the roles of columns, and the queries that rows belong to."""
+
+from typing import TYPE_CHECKING
+
+from trainers.lazy import load_when_used
+
+if TYPE_CHECKING:
+    from trainers.channels.rows.queries import Queries as Queries
+    from trainers.channels.rows.roles import (
+        BASE_MARGIN as BASE_MARGIN,
+        LOWER as LOWER,
+        QID as QID,
+        ROLES as ROLES,
+        UPPER as UPPER,
+        WEIGHT as WEIGHT,
+        Roles as Roles,
+        Said as Said,
+        as_said as as_said,
+        check_said as check_said,
+        checked_roles as checked_roles,
+    )
+
+load_when_used(__name__)
