@@ -178,6 +178,8 @@ class Channel:
             check_shard(self.source.rows if labels is None else len(labels), 0, num_workers)
             if labels is not None:
                 check_labels(self.rules, labels, complete=True)
+            if labels is not None and QID in self.said and num_workers > 1:
+                self.source.read(num_workers - 1, num_workers)  # The last is the one that lacks a query first.
 
     def read(self, rank: int, world_size: int) -> Table:
         """The shard of one rank, in this process; only a Ray Dataset needs Ray for it."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels import fingerprint
-from trainers.channels.rows import QID, Queries, Roles, Said, as_said, check_said, checked_roles
+from trainers.channels.rows import BASE_MARGIN, QID, WEIGHT, Queries, Roles, Said, as_said, check_said, checked_roles
 from trainers.channels.table import (
     ENCODE,
     Heading,
@@ -207,15 +207,18 @@ def _said_of(columns: Mapping[str, Sequence[Any]], rows: int) -> Said:
     """
     said: dict[str, NDArray[Any]] = {}
     for role, parts in columns.items():
+        if len(parts) != 1 and (role != BASE_MARGIN or not parts):
+            raise DataError(f"{role} has {len(parts)} columns; give a number for each of {rows} rows")
         for part in parts:
             if len(part.shape) != 1 or len(part) != rows or not _is_number(part.dtype):
                 raise DataError(
                     f"{role} is {part.dtype} of shape {tuple(part.shape)}; give a number for each of {rows} rows"
                 )
-        if role == QID:
-            said[role] = Queries().numbers(np.asarray(parts[0], np.float64), lambda place: place + 1)
-            continue
-        said[role] = as_said([_series_numbers(part) if hasattr(part, "iloc") else part for part in parts])
+        if role != QID:
+            said[role] = as_said([_series_numbers(part) if hasattr(part, "iloc") else part for part in parts])
+    if QID in columns:
+        ids = np.asarray(columns[QID][0], np.float64)
+        said[QID] = Queries().numbers(ids, lambda place: place + 1, said.get(WEIGHT))
     check_said(said, lambda place: place + 1)
     return said
 
@@ -266,7 +269,8 @@ def _frame_features(frame: Any, roles: Roles) -> Any:
 
 
 def _series_numbers(column: Any) -> NDArray[np.float32]:
-    numbers: NDArray[np.float32] = column.to_numpy(np.float32, na_value=np.nan)
+    with np.errstate(over="ignore"):  # Too large becomes infinite, and that is refused.
+        numbers: NDArray[np.float32] = column.to_numpy(np.float32, na_value=np.nan)
     return numbers
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.channels.rows import QID, Queries, Roles, Said, as_said, check_said
+from trainers.channels.rows import QID, WEIGHT, Queries, Roles, Said, as_said, check_said
 from trainers.errors import ConfigurationError, DataError
 
 LARGEST = float(np.finfo(np.float32).max)
@@ -124,7 +124,9 @@ def arrow_rows(
     mine: Any = slice((rank - seen) % world_size, None, world_size)
     said: dict[str, NDArray[Any]] = {}
     if queries is not None:
-        numbered = queries.numbers(_arrow_numbers(block.column(dict(roles.said)[QID][0])), number)
+        at = dict(roles.said)
+        weights = as_said([_arrow_numbers(block.column(at[WEIGHT][0]))]) if WEIGHT in at else None
+        numbered = queries.numbers(_arrow_numbers(block.column(at[QID][0])), number, weights)
         mine = np.flatnonzero(numbered % world_size == rank)
         said[QID] = numbered[mine]
     places = roles.features(block.num_columns)
@@ -143,8 +145,8 @@ def arrow_rows(
 def _arrow_numbers(column: Any) -> NDArray[Any]:
     import pyarrow as pa
 
-    # Through float64, so that the same number gives the same float32 whatever it was stored as.
-    numbers: NDArray[Any] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    # Through float64, so that the same number gives the same float32 whatever it was stored as; rounded, from 2**53 on.
+    numbers: NDArray[Any] = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return numbers
 
 

@@ -130,7 +130,8 @@ def place_of(role: str, column: str | int, columns: Sequence[str] | None, width:
 
 def as_said(columns: Sequence[Any]) -> NDArray[np.float32]:
     """One number a row out of one column, several out of several."""
-    numbers: NDArray[np.float32] = np.asarray(columns, np.float32)
+    with np.errstate(over="ignore"):  # Too large becomes infinite, and `check_said` refuses that.
+        numbers: NDArray[np.float32] = np.asarray(columns, np.float32)
     return np.ascontiguousarray(numbers[0] if len(columns) == 1 else numbers.T)
 
 
@@ -142,31 +143,35 @@ def check_said(said: Said, row: Callable[[int], int]) -> None:
         row: the number, from 1, that an error gives to a row, of which it is told the place among these.
 
     Raises:
-        DataError: a weight is negative, a number is missing, or bounds are the wrong way round.
+        DataError: a weight is negative, a number is missing, or bounds are the wrong way round, or those of no time.
     """
     for role, numbers in said.items():
         if role == QID:  # Numbered already; see `Queries`.
             continue
         wrong = ~np.isfinite(numbers) if role in (WEIGHT, BASE_MARGIN) else np.isnan(numbers)
-        if role == WEIGHT:
+        if role in (WEIGHT, LOWER):
             wrong |= numbers < 0
+        if role == LOWER:
+            wrong |= np.isinf(numbers)
+        if role == UPPER:
+            wrong |= numbers <= 0
         if wrong.any():
             at = int(np.argwhere(wrong)[0][0])
-            takes = "a number of 0 or more" if role == WEIGHT else "a number"
+            takes = _TAKES.get(role, "a number")
             of_row = np.ravel(numbers[at])
             shown = next((number for number in of_row if not np.isfinite(number)), of_row[0])
             raise DataError(f"row {row(at)}: {role} is {shown:g}; give {takes}, or leave the row out")
-    if WEIGHT in said and QID in said:
-        other = (np.diff(said[WEIGHT]) != 0) & (np.diff(said[QID].astype(np.int64)) == 0)
-        if other.any():
-            at = int(other.argmax()) + 1
-            raise DataError(
-                f"row {row(at)}: weight is {said[WEIGHT][at]:g}, and {said[WEIGHT][at - 1]:g} in the row before, of "
-                "the same query; give a query one weight"
-            )
     if LOWER in said and (crossed := said[LOWER] > said[UPPER]).any():
         at = int(crossed.argmax())
         raise DataError(
             f"row {row(at)}: {LOWER} is {said[LOWER][at]:g}, above {UPPER}, {said[UPPER][at]:g}; swap them, or leave "
             "the row out"
         )
+
+
+_TAKES = {
+    WEIGHT: "a number of 0 or more",
+    LOWER: "a time of 0 or more",
+    UPPER: "a time above 0, infinite where nobody knows",
+}
+"""What is said of a row, in words, where it is more than a number."""

@@ -29,6 +29,7 @@ FRAME = pd.DataFrame(
     }
 )
 SAID: dict[str, Any] = {"weight": "w", "base_margin": ["m0", "m1"]}
+TIMES = {"label_lower_bound": "m0", "label_upper_bound": "m1"}
 
 
 def csv(folder: Path) -> Channel:
@@ -121,10 +122,15 @@ def test_a_wrong_weight_is_named_with_its_file_and_row(tmp_path: Path, kind: str
     ("change", "said", "message"),
     [
         ({"w": np.nan}, {"weight": "w"}, "row 1: weight is nan"),
+        ({"w": 1e300}, {"weight": "w"}, "row 1: weight is inf"),
+        ({"m0": -1.0}, TIMES, "row 1: label_lower_bound is -1; give a time of 0 or more"),
+        ({"m0": np.inf, "m1": np.inf}, TIMES, "row 1: label_lower_bound is inf; give a time of 0 or more"),
+        ({"m0": 0.0, "m1": 0.0}, TIMES, "row 1: label_upper_bound is 0; give a time above 0, infinite where nobody"),
+        ({"m0": 1.0, "m1": np.nan}, TIMES, "row 1: label_upper_bound is nan; give a time above 0, infinite where"),
         ({"m1": np.inf}, {"base_margin": ["m0", "m1"]}, "row 1: base_margin is inf"),
         (
             {"m0": 2.0, "m1": 1.0},
-            {"label_lower_bound": "m0", "label_upper_bound": "m1"},
+            TIMES,
             "row 1: .* is 2, above .*, 1;",
         ),
     ],
@@ -155,6 +161,11 @@ def test_wrong_roles_are_errors(said: dict[str, Any], message: str) -> None:
 def test_parts_in_memory_are_as_long_as_their_rows() -> None:
     with pytest.raises(DataError, match=r"weight is float32 of shape \(22,\); give a number for each of 23 rows"):
         Channel.of((FRAME[["x"]], FRAME["y"], {"weight": FRAME["w"][1:]}))
+    for role in ("weight", "qid"):
+        with pytest.raises(DataError, match=f"{role} has 2 columns; give a number for each of 23 rows"):
+            Channel.of((FRAME[["x"]], FRAME["y"], {role: FRAME[["m0", "m1"]]}))
+    with pytest.raises(DataError, match="base_margin has 0 columns; give a number for each of 23 rows"):
+        Channel.of((FRAME[["x"]], FRAME["y"], {"base_margin": np.ones((ROWS, 0))}))
     with pytest.raises(ConfigurationError, match=r"'weigth' is nothing that is said of rows; .* did you mean"):
         Channel.of((FRAME[["x"]], FRAME["y"], {"weigth": FRAME["w"]}))
 
@@ -211,6 +222,45 @@ def test_a_query_that_is_split_over_files_is_named_with_file_and_row(tmp_path: P
         part.to_csv(tmp_path / f"{number}.csv", index=False)
     with pytest.raises(DataError, match=r"1\.csv: row 1: query 90000001 began in the file before; write the rows of a"):
         Channel.of(f"{tmp_path}/*.csv", qid="q").look()
+
+
+def test_queries_whose_ids_float64_does_not_tell_apart_are_errors(tmp_path: Path) -> None:
+    """They would be one query, without a word."""
+    frame = pd.DataFrame({"y": [0.0, 1.0], "q": [2**53, 2**53 + 1], "x": 1.0})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    for source in (frame, f"{tmp_path}/rows.parquet", f"{tmp_path}/rows.csv"):
+        with pytest.raises(DataError, match=r"row 1: qid is 9007199254740992 or near it, .*; number the queries from"):
+            Channel.of(source, qid="q").look()
+    assert Channel.of(frame.assign(q=[1 - 2**53, 2 - 2**53]), qid="q").read_whole().said["qid"].tolist() == [0, 1]
+
+
+def test_large_whole_numbers_of_files_are_rounded_as_in_memory(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"y": [0.0, 1.0], "x": [2**53 + 1, 3]})
+    frame.to_parquet(path := tmp_path / "rows.parquet")
+    read = Channel.of(str(path)).read_whole().features
+    assert read.tolist() == Channel.of(frame).read_whole().features.tolist()
+
+
+@pytest.mark.parametrize("kind", ["memory", "csv", "parquet"])
+def test_fewer_queries_than_workers_are_an_error_before_any_starts(kind: str, tmp_path: Path) -> None:
+    source: Any = QUERIES
+    if kind != "memory":
+        source = f"{tmp_path}/rows.{kind}"
+        QUERIES.to_csv(source, index=False) if kind == "csv" else QUERIES.to_parquet(source)
+    channel = Channel.of(source, qid="q")
+    channel.look(5)
+    with pytest.raises(DataError, match="fewer queries than workers: use fewer workers"):
+        channel.look(6)
+
+
+def test_a_query_has_one_weight_wherever_its_rows_are_cut() -> None:
+    ids, weights = np.repeat([4.0, 9.0], 3), np.array([1, 1, 1, 2, 2, 3], np.float32)
+    for cut in range(6):
+        queries = Queries()
+        queries.numbers(ids[:cut], lambda at: at + 1, weights[:cut])
+        with pytest.raises(DataError, match="row 6: weight is 3, and 2 in the row before, of the same query; give a"):
+            queries.numbers(ids[cut:], lambda at, cut=cut: cut + at + 1, weights[cut:])
 
 
 def test_a_query_has_one_weight() -> None:
