@@ -129,6 +129,16 @@ class Channel:
         """What is said of each row beside its label, of `rows.ROLES`."""
         return self.source.roles_said
 
+    @property
+    def margins(self) -> int:
+        """How many base margins a row has."""
+        if BASE_MARGIN not in self.said:
+            return 0
+        if isinstance(self.source, Memory):
+            return self.source.said[BASE_MARGIN].size // self.source.rows
+        columns = self.describe()[BASE_MARGIN]
+        return len(columns) if isinstance(columns, list | tuple) else 1
+
     def describe(self) -> dict[str, Any]:
         """A summary for the record, as JSON takes it: kind, rows, columns, files, target; None where not known."""
         return self.source.describe()

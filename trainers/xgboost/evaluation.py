@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trainers.channels import QID, WEIGHT
 from trainers.xgboost.losses import PARTS, Floats, Loss, loss_of, single_output
 from trainers.xgboost.parameters import metric_names
 
@@ -39,7 +40,7 @@ class Share:
         labels: theirs.
         weights: theirs; None: each counts as one.
         rarer: which of them are of the class that fewer rows have in all; None where labels are not those of two, or
-            rows have weights.
+            rows have weights or queries.
         before: how many such rows the workers of lower ranks hold.
         totals: rows of the rarer class, and of the other, over all workers.
         positive_is_rarer: the rarer class is 1.
@@ -55,14 +56,19 @@ class Share:
 
     @classmethod
     def of(
-        cls, matrix: Any, labels: Floats, rank: int, world_size: int, add: Sum, weights: Floats | None = None
+        cls, matrix: Any, labels: Floats, rank: int, world_size: int, add: Sum, said: Mapping[str, Any] | None = None
     ) -> Share:
-        """Agrees with the other workers on what the labels of all are; each calls it."""
+        """Agrees with the other workers on what the labels of all are; each calls it.
+
+        `said` is what is said of these rows, as `trainers.channels.Table` has it.
+        """
+        said = said or {}
+        weights = said.get(WEIGHT)
         counts = np.zeros((world_size, 3), np.int64)
         counts[rank] = (labels == 0).sum(), (labels == 1).sum(), len(labels)
         counts = add(counts.ravel()).reshape(world_size, 3)
         negative, positive, rows = (int(count) for count in counts.sum(axis=0))
-        if negative + positive < rows or not negative or not positive or weights is not None:
+        if negative + positive < rows or not negative or not positive or WEIGHT in said or QID in said:
             return cls(matrix=matrix, labels=labels, weights=weights)
         column = int(positive <= negative)
         return cls(

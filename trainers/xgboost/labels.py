@@ -8,6 +8,7 @@ from typing import Any
 
 from trainers.channels import LOWER, QID, WEIGHT, LabelRule
 from trainers.errors import ConfigurationError, DataError
+from trainers.xgboost.losses import quantiles_of
 
 
 def label_rules(hyperparameters: Mapping[str, Any], metric: str | None = None, *, train: bool) -> tuple[LabelRule, ...]:
@@ -103,7 +104,8 @@ def check_said(channel: str, said: Sequence[str], hyperparameters: Mapping[str, 
     Raises:
         ConfigurationError: naming the channel and what it lacks, or has too much.
     """
-    objective, given = hyperparameters.get("objective"), hyperparameters.get("eval_metric")
+    objective = hyperparameters.get("objective") or "reg:squarederror"
+    given = hyperparameters.get("eval_metric")
     metrics = [given] if isinstance(given, str) else list(given or ())
     of_bounds = [name for name in metrics if name in _OF_BOUNDS and channel != "train"]
     of_bounds += ["survival:aft"] * (objective == "survival:aft")
@@ -133,6 +135,38 @@ def check_said(channel: str, said: Sequence[str], hyperparameters: Mapping[str, 
             f"channel {channel!r} has bounds of its labels, and objective {objective!r} does not read them; give "
             "'survival:aft', or leave the bounds out"
         )
+
+
+def check_margins(margins: Mapping[str, int], hyperparameters: Mapping[str, Any]) -> None:
+    """Refuses base margins that are not one an output, and channels without, where another has them.
+
+    Args:
+        margins: how many a row has, by channel.
+        hyperparameters: XGBoost's own.
+
+    Raises:
+        ConfigurationError: naming the channel.
+    """
+    if not any(margins.values()):
+        return
+    objective = hyperparameters.get("objective") or "reg:squarederror"
+    outputs, what = 1, ""
+    if objective.startswith("multi:"):
+        outputs, what = int(hyperparameters.get("num_class") or 0), ", one a class"
+    elif objective == "reg:quantileerror":
+        outputs, what = len(quantiles_of(hyperparameters)), ", one a quantile"
+    has = next(name for name, count in margins.items() if count)
+    for name, count in margins.items():
+        if not count:
+            raise ConfigurationError(
+                f"channel {name!r} has no base_margin, and {has!r} has: a model that begins at margins is nothing "
+                "without them; give both, or neither"
+            )
+        if outputs and count != outputs:
+            raise ConfigurationError(
+                f"channel {name!r} has {count} column{'s' if count > 1 else ''} of base_margin, and objective "
+                f"{objective!r} takes {outputs}{what}"
+            )
 
 
 _OF_BOUNDS = ("aft-nloglik", "interval-regression-accuracy")

@@ -75,11 +75,13 @@ def loss_of(metric: str, hyperparameters: Mapping[str, Any]) -> Loss | None:
         hyperparameters: XGBoost's own.
     """
     objective = str(hyperparameters.get("objective") or "")
+    if objective == "survival:aft":  # XGBoost compares labels with logarithms of what it predicts.
+        return None
     name, _, argument = metric.partition("@")
     if objective.startswith("multi:"):
         return None if argument else _OF_CLASSES.get(name)
     if objective == "reg:quantileerror":
-        alphas = np.atleast_1d(np.asarray(_numbers(hyperparameters.get("quantile_alpha")), np.float32))
+        alphas = quantiles_of(hyperparameters)
         return Loss(of_rows=partial(_quantile, alphas=alphas)) if metric == "quantile" and len(alphas) else None
     try:
         if name == "error":
@@ -92,6 +94,11 @@ def loss_of(metric: str, hyperparameters: Mapping[str, Any]) -> Loss | None:
         slope = hyperparameters.get("huber_slope")
         return Loss(of_rows=partial(_pseudo_huber, slope=1.0 if slope is None else float(slope)))
     return _OF_ROWS.get(metric)
+
+
+def quantiles_of(hyperparameters: Mapping[str, Any]) -> Floats:
+    """The quantiles that "reg:quantileerror" predicts."""
+    return np.atleast_1d(np.asarray(_numbers(hyperparameters.get("quantile_alpha")), np.float32))
 
 
 def single_output(hyperparameters: Mapping[str, Any]) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 from trainers import steady
 from trainers.channels import QID, WEIGHT, PlacedChannel, Table
 from trainers.checkpoint import UNKNOWN
-from trainers.errors import DivergedError
+from trainers.errors import DataError, DivergedError
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
 from trainers.xgboost.booster import CPU, booster_parameters, check_device, device_of, load_booster
 from trainers.xgboost.evaluation import Evaluation, Share, Sum, classes_of, sum_over
@@ -97,7 +97,7 @@ class XGBoostProgram:
         self._session = _Session(context, _join(context), sum_over(context.world_size))
         joined = time.perf_counter()
         self._session.said = {name: tuple(table.said) for name, table in {"train": train, **evaluated}.items()}
-        self._check_classes("train", train)
+        self._check_all("train", train)
         self._session.matrices[_kind(self._static)] = _Matrices(self._matrix(*_kind(self._static), train))
         self._share_out(evaluated)
         self._evaluation(self._static)
@@ -197,19 +197,21 @@ class XGBoostProgram:
         """
         session = self._opened()
         for name, table in tables.items():
-            self._check_classes(name, table)
+            self._check_all(name, table)
             session.shares[name] = Share.of(
                 self._matrix(*_PLAIN, table),
                 table.labels,
                 session.context.rank,
                 session.context.world_size,
                 session.add,
-                table.said.get(WEIGHT),
+                table.said,
             )
 
-    def _check_classes(self, name: str, table: Table) -> None:
-        """Checks of a channel's labels what a shard does not tell; a worker alone has checked it."""
+    def _check_all(self, name: str, table: Table) -> None:
+        """Checks of a channel's weights and labels what a shard does not tell; a worker alone has checked labels."""
         session, channel = self._opened(), self._channels[name]
+        if WEIGHT in table.said and not session.add(np.array([(table.said[WEIGHT] > 0).sum()])).any():
+            raise DataError(f"channel {name!r}: every weight is 0, so no row counts; give some a weight above 0")
         rank, world_size = session.context.rank, session.context.world_size
         if world_size > 1 and channel.classes > 1:
             channel.check_classes(classes_of(table.labels, channel.classes, rank, world_size, session.add))

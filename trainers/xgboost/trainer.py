@@ -17,7 +17,7 @@ from trainers.tunable import Tunable
 from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
 from trainers.xgboost.checks import check_parameters
 from trainers.xgboost.halting import goes_on_exactly
-from trainers.xgboost.labels import check_names, check_said, label_rules
+from trainers.xgboost.labels import check_margins, check_names, check_said, label_rules
 from trainers.xgboost.parameters import FIXED, ROUNDS, metric_names
 from trainers.xgboost.program import XGBoostProgram
 from trainers.xgboost.ray_backend import check_backend
@@ -186,6 +186,7 @@ class XGBoostTrainer(Trainer):
                     f"channel {name!r} says of its rows {', '.join(channel.said)}, and backend 'xgboost_ray' reads no "
                     "such; use backend='native'"
                 )
+        check_margins({name: channel.margins for name, channel in channels.items()}, self.hyperparameters)
         return super().checked(channels, metric, workers=workers)
 
     def program(self, channels: dict[str, PlacedChannel]) -> XGBoostProgram:

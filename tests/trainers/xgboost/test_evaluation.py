@@ -98,7 +98,7 @@ def test_a_weighted_metric_is_xgboosts_own(labels: str, metric: str, told: dict[
     weights = np.random.default_rng(2).gamma(1.0, size=len(FEATURES)).astype(np.float32)
     weights[::7] = 0.0
     booster, matrix = boosted(LABELS[labels], {**told, "eval_metric": metric}, weights)
-    share = Share.of(matrix, LABELS[labels], 0, 1, sum_over(1), weights)
+    share = Share.of(matrix, LABELS[labels], 0, 1, sum_over(1), {"weight": weights})
     found = Evaluation({**told, "eval_metric": metric}, {"v": share}, nothing, sum_over(1))(booster, 4)
     own = float(booster.eval_set([(matrix, "v")], 4).rpartition(":")[2])
     assert list(found.values()) == [pytest.approx(own, rel=1e-6, abs=1e-12)]

@@ -51,6 +51,8 @@ CASES: list[Case] = [
     ("grade", {"qid": "q", "weight": "of_query"}, NDCG),
     ("y", {"qid": "q"}, {"objective": "rank:map", "eval_metric": ["map", "rmse"]}),
     ("grade", {"qid": "q"}, {"objective": "rank:pairwise", "eval_metric": ["ndcg@3-"]}),
+    ("y", {"qid": "q"}, {"objective": "binary:logistic", "eval_metric": ["auc", "pre@3", "logloss"]}),
+    (None, BOUNDS, {"objective": "survival:aft", "eval_metric": ["rmse", "mae"]}),
 ]
 
 
@@ -171,6 +173,63 @@ def test_bounds_are_for_survival_and_queries_for_ranking(
     trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters=hyperparameters)
     with pytest.raises(ConfigurationError, match=message):
         trainer.checked(channels(None if said == BOUNDS else "y", said))
+
+
+@pytest.mark.parametrize(
+    ("said", "hyperparameters", "message"),
+    [
+        ({"base_margin": ["m0", "m1"]}, CLASSES, "'train' has 2 columns of base_margin, .* takes 3, one a class"),
+        ({"base_margin": ["m0", "m1"]}, BINARY, "'train' has 2 columns of base_margin, .*:logistic' takes 1"),
+        (
+            {"base_margin": "m0"},
+            {"objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.9], "eval_metric": "quantile"},
+            "'train' has 1 column of base_margin, .* takes 2, one a quantile",
+        ),
+    ],
+)
+@pytest.mark.parametrize("kind", ["frame", "parts", "parquet"])
+def test_margins_are_one_an_output(
+    said: dict[str, Any], hyperparameters: dict[str, Any], message: str, kind: str, tmp_path: Path
+) -> None:
+    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters=hyperparameters)
+    frame = FRAME[["of_three" if hyperparameters is CLASSES else "y", "a", "m0", "m1"]]
+    frame.to_parquet(path := str(tmp_path / "rows.parquet"))
+    sources = {
+        "frame": lambda: Channel.of(frame[[frame.columns[0], *np.ravel(said["base_margin"]), "a"]], **said),
+        "parts": lambda: Channel.of(
+            (frame[["a"]], frame.iloc[:, 0], {"base_margin": frame[said["base_margin"]].to_numpy()})
+        ),
+        "parquet": lambda: Channel.of(path, **said),
+    }
+    with pytest.raises(ConfigurationError, match=message):
+        trainer.checked({"train": sources[kind]()})
+
+
+def test_all_channels_have_margins_or_none() -> None:
+    """Without them, a model that begins at margins would be measured on half of its predictions."""
+    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters=BINARY)
+    with_margins, without = channels("y", {"base_margin": "m0"}), channels("y", {})
+    with pytest.raises(ConfigurationError, match="channel 'validation' has no base_margin, and 'train' has"):
+        trainer.checked({"train": with_margins["train"], "validation": without["validation"]})
+
+
+@pytest.mark.process
+def test_weights_that_are_all_0_are_every_worker_s_error(gang: ProcessGang, tmp_path: Path) -> None:
+    """Metrics would be 0 and the best of all; one worker's may be."""
+
+    def make(weights: Any) -> Callable[[], Any]:
+        opened = {
+            name: Channel.of((FRAME[[*"abcd"]], FRAME["y"], {"weight": of}), name=name)
+            for name, of in {"train": FRAME["w"], "validation": weights}.items()
+        }
+        trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters=BINARY)
+        return lambda: trainer.program({name: channel.place(0) for name, channel in opened.items()})
+
+    for answer in gang.run(make(np.zeros(600)), order(tmp_path / "none", CASES[0])):
+        assert "channel 'validation': every weight is 0, so no row counts" in str(answer)
+    of_one = np.arange(600) % 3 == 1
+    answers = gang.run(make(of_one), order(tmp_path / "one", CASES[0]))
+    assert all(isinstance(answer, Segment) for [answer] in answers), answers
 
 
 def test_who_does_not_read_weights_refuses_them() -> None:
