@@ -30,16 +30,8 @@ _PLAIN = ("plain", 0)
 
 
 @dataclass(slots=True)
-class _Matrices:
-    """Rows cut into bins: a worker's to train on, and all that are evaluated, where a metric takes that."""
-
-    train: Any
-    whole: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
 class _Session:
-    """State of an open worker between assignments; the matrices used last stand last."""
+    """State of an open worker between assignments."""
 
     context: WorkerContext
     collective: ExitStack
@@ -47,7 +39,10 @@ class _Session:
     said: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By channel; see `trainers.channels.Table`."""
     shares: dict[str, Share] = field(default_factory=dict)
-    matrices: dict[tuple[str, int], _Matrices] = field(default_factory=dict)
+    matrices: dict[tuple[str, int], Any] = field(default_factory=dict)
+    """To train on; those used last stand last."""
+    whole: dict[str, Any] = field(default_factory=dict)
+    """All rows of each channel that is evaluated, where a metric takes that."""
 
 
 class XGBoostProgram:
@@ -98,7 +93,7 @@ class XGBoostProgram:
         joined = time.perf_counter()
         self._session.said = {name: tuple(table.said) for name, table in {"train": train, **evaluated}.items()}
         self._check_all("train", train)
-        self._session.matrices[_kind(self._static)] = _Matrices(self._matrix(*_kind(self._static), train))
+        self._session.matrices[_kind(self._static)] = self._matrix(*_kind(self._static), train)
         self._share_out(evaluated)
         self._evaluation(self._static)
         built = time.perf_counter()
@@ -117,7 +112,7 @@ class XGBoostProgram:
         session = self._opened()
         for name, roles in session.said.items():  # The objective may be tuned.
             check_said(name, roles, assignment.hyperparameters, session.context.world_size)
-        matrices = self._matrices(assignment.hyperparameters)
+        train = self._matrix_of(assignment.hyperparameters)
         evaluation = self._evaluation(assignment.hyperparameters)
         context = session.context
         parameters = booster_parameters(assignment, context.cpus, use_gpu=self._use_gpu, gpus=context.gpus)
@@ -127,13 +122,13 @@ class XGBoostProgram:
         parameters |= evaluation.told
         place = session.context.storage
         read_it = partial(place.read, manifest=assignment.manifest)
-        booster = load_booster(assignment.checkpoint, parameters, [matrices.train, *evaluation.matrices], read_it)
+        booster = load_booster(assignment.checkpoint, parameters, [train, *evaluation.matrices], read_it)
         read = time.perf_counter()
         first_step_at = steady.now()
         reports = []
         looks = Looks(halted, rank=session.context.rank, world_size=session.context.world_size, start=assignment.start)
         for iteration in range(assignment.start, assignment.stop):
-            booster.update(matrices.train, iteration)
+            booster.update(train, iteration)
             report = Report(step=iteration + 1, metrics=evaluation(booster, iteration))
             reports.append(report)
             on_report(report)
@@ -164,8 +159,8 @@ class XGBoostProgram:
         assert self._session is not None, "a gang opens its program before it serves"
         return self._session
 
-    def _matrices(self, hyperparameters: dict[str, Any]) -> _Matrices:
-        """The matrices that a configuration needs: they depend on the data, the method and `max_bin`."""
+    def _matrix_of(self, hyperparameters: dict[str, Any]) -> Any:
+        """The matrix that a configuration is trained on: it depends on the data, the method and `max_bin`."""
         session, kind = self._opened(), _kind(hyperparameters)
         held = session.matrices
         if kind in held:
@@ -174,19 +169,18 @@ class XGBoostProgram:
             while len(held) >= KEPT:
                 del held[next(iter(held))]
             train = self._channels["train"].read(session.context.rank, session.context.world_size)
-            held[kind] = _Matrices(self._matrix(*kind, train))
+            held[kind] = self._matrix(*kind, train)
         return held[kind]
 
     def _evaluation(self, hyperparameters: dict[str, Any]) -> Evaluation:
         session = self._opened()
-        kind = _kind(hyperparameters)
-        matrices = session.matrices[kind]
 
         def whole() -> dict[str, Any]:
-            if not matrices.whole:
+            if not session.whole:
+                # Not in bins: a model may come from a gang of another size, which had others.
                 for name in session.shares:
-                    matrices.whole[name] = self._matrix(*kind, self._channels[name].read_whole(), matrices.train)
-            return matrices.whole
+                    session.whole[name] = self._matrix(*_PLAIN, self._channels[name].read_whole())
+            return session.whole
 
         return Evaluation(hyperparameters, session.shares, whole, session.add)
 
@@ -216,8 +210,8 @@ class XGBoostProgram:
         if world_size > 1 and channel.classes > 1:
             channel.check_classes(classes_of(table.labels, channel.classes, rank, world_size, session.add))
 
-    def _matrix(self, method: str, max_bin: int, table: Table, train: Any = None) -> Any:
-        """Rows as XGBoost holds them; those to evaluate are cut into the bins of those to train on."""
+    def _matrix(self, method: str, max_bin: int, table: Table) -> Any:
+        """Rows as XGBoost holds them."""
         import xgboost
 
         arguments: dict[str, Any] = {
@@ -232,7 +226,7 @@ class XGBoostProgram:
             arguments[WEIGHT] = table.said[WEIGHT][np.unique(table.said[QID], return_index=True)[1]]
         if (method, max_bin) == _PLAIN:
             return xgboost.DMatrix(**arguments)
-        return xgboost.QuantileDMatrix(**arguments, max_bin=max_bin, ref=train)
+        return xgboost.QuantileDMatrix(**arguments, max_bin=max_bin)
 
 
 def _kind(hyperparameters: Mapping[str, Any]) -> tuple[str, int]:

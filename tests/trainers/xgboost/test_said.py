@@ -214,6 +214,26 @@ def test_all_channels_have_margins_or_none() -> None:
 
 
 @pytest.mark.process
+def test_a_model_of_one_worker_is_measured_by_three_as_by_one(gang: ProcessGang, tmp_path: Path) -> None:
+    """Whose bins are others, as those of a gang of another size are."""
+    x = np.random.default_rng(7).normal(size=(3000, 2)).astype(np.float32)
+    rows = (x, (x[:, 0] > x[:, 1]).astype(np.float32), {"weight": np.abs(x[:, 1])})
+    told = {"objective": "binary:logistic", "eval_metric": ["auc", "aucpr", "logloss"]}
+
+    def make() -> Any:
+        trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters=told)
+        return trainer.program({name: Channel.of(rows, name=name).place(0) for name in ("train", "validation")})
+
+    three, one = (str(tmp_path / workers / "4.ubj") for workers in ("three", "one"))
+    [trained] = serve_alone(make(), assignment(hyperparameters=told, stop=4, save_to=one))
+    assert isinstance(trained, Segment), trained
+    none = {"hyperparameters": {**told, "eta": 0.0}, "checkpoint": one, "start": 4, "stop": 5}
+    [alone] = serve_alone(make(), assignment(**none, save_to=str(tmp_path / "5.ubj")))
+    for [answer] in gang.run(make, assignment(**none, save_to=three)):
+        assert answer.reports[-1].metrics == pytest.approx(alone.reports[-1].metrics, rel=1e-12)
+
+
+@pytest.mark.process
 def test_weights_that_are_all_0_are_every_worker_s_error(gang: ProcessGang, tmp_path: Path) -> None:
     """Metrics would be 0 and the best of all; one worker's may be."""
 
