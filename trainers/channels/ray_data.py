@@ -19,7 +19,7 @@ from trainers.channels.table import (
     unique_names,
     without_index,
 )
-from trainers.errors import ConfigurationError
+from trainers.errors import ConfigurationError, DataError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -113,7 +113,10 @@ class RayData:
             cuts.append(cut.remote(block, columns, roles, seen, num_workers))
             seen += rows
         unlabelled, *pieces = zip(*cuts, strict=True)
-        check_labels(sum(ray.get(list(unlabelled))))
+        counts = ray.get(list(unlabelled))
+        for wrong in (count for count in counts if isinstance(count, DataError)):
+            raise wrong
+        check_labels(sum(counts))
         return Shards(pieces=tuple(pieces))
 
     def _blocks(self) -> list[Any]:
@@ -133,9 +136,14 @@ def _look(block: Any) -> tuple[int, Any]:
 
 
 def _cut(block: Any, columns: tuple[str, ...], roles: Roles, seen: int, num_workers: int) -> tuple[Any, ...]:
-    """Runs as a Ray task: how many labels a block lacks, then each rank's rows of it; `seen` rows lie before it."""
+    """Runs as a Ray task: how many labels a block lacks, then each rank's rows of it; `seen` rows lie before it.
+
+    What is wrong with rows comes in the place of that number: raised, it would come with the task's traceback.
+    """
     table = block.select(list(columns))
-    pieces = [
-        arrow_rows(table, columns, roles, seen=seen, rank=rank, world_size=num_workers) for rank in range(num_workers)
-    ]
+    ranks = range(num_workers)
+    try:
+        pieces = [arrow_rows(table, columns, roles, seen=seen, rank=rank, world_size=num_workers) for rank in ranks]
+    except DataError as error:
+        return error, *ranks
     return sum(count_unlabelled(piece.labels) for piece in pieces), *pieces

@@ -84,6 +84,11 @@ def test_a_ray_dataset_has_roles_too(ray_cluster: None) -> None:
     whole = placed.read_whole()
     np.testing.assert_allclose(whole.said["weight"], FRAME["w"], rtol=1e-6)
     assert whole.feature_names == ("x", "z")
+    wrong = FRAME.assign(w=FRAME["w"].where(FRAME.index != 17, -1.0))
+    with pytest.raises(
+        DataError, match=r"\Achannel 'data': row 18: weight is -1; give a number of 0 or more, or leave"
+    ):
+        Channel.of(ray.data.from_pandas([wrong[:9], wrong[9:]]), **SAID).place(2)
 
 
 def test_a_digest_is_of_what_is_said_too() -> None:
