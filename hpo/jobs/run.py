@@ -37,7 +37,7 @@ from hpo.search import INTERRUPTED, STOP_REQUESTED, TERMINATED, Controller, OnPr
 from hpo.strategies import Prepared
 from hpo.text import count
 from trainers import steady
-from trainers.channels import Channel
+from trainers.channels import QID, WEIGHT, Channel
 from trainers.errors import DataError, LeaseError, ResourcesError, StorageError, WarmbandError, in_words
 from trainers.patient_storage import PatientStorage, saying
 from trainers.trainer import Trainer
@@ -300,6 +300,8 @@ class Job:
         name, _, metric = self.search.metric.rpartition(":")
         channel = self.channels.get(name)  # A training function may measure on rows of its own.
         if channel is None or channel.describe()["kind"] not in ("pandas", "numpy"):
+            return None
+        if WEIGHT in channel.said or QID in channel.said:  # Of rows that count alike, each for itself.
             return None
         return standard_error(metric, value, channel.read_whole().labels)
 

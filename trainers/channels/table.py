@@ -124,9 +124,9 @@ def arrow_rows(
     mine: Any = slice((rank - seen) % world_size, None, world_size)
     said: dict[str, NDArray[Any]] = {}
     if queries is not None:
-        at = dict(roles.said)
-        weights = as_said([_arrow_numbers(block.column(at[WEIGHT][0]))]) if WEIGHT in at else None
-        numbered = queries.numbers(_arrow_numbers(block.column(at[QID][0])), number, weights)
+        by_role = dict(roles.said)
+        weights = as_said([_arrow_numbers(block.column(by_role[WEIGHT][0]))]) if WEIGHT in by_role else None
+        numbered = queries.numbers(_arrow_numbers(block.column(by_role[QID][0])), number, weights)
         mine = np.flatnonzero(numbered % world_size == rank)
         said[QID] = numbered[mine]
     places = roles.features(block.num_columns)
