@@ -11,7 +11,7 @@ from ray.tune.schedulers import ASHAScheduler, HyperBandScheduler, MedianStoppin
 from hpo.jobs.build import warnings
 from tests.support.ray_train_job import trainer
 from tests.support.script_job import WITH, WITHOUT, ScriptJob
-from tests.support.script_programs import running
+from tests.support.script_programs import started_with
 from trainers import RayTrainTrainer, ScriptTrainer, SeveralTrainers
 
 ASHA = (ASHAScheduler, {"max_t": 9, "grace_period": 1})
@@ -94,7 +94,7 @@ def test_what_only_stops_trials_starts_a_program_without_checkpoints_once_a_tria
 @pytest.mark.ray
 def test_on_gangs_of_ray_workers_each_trial_goes_on_where_it_stands(ray_cluster: None, tmp_path: Path) -> None:
     job = ScriptJob(
-        tmp_path, WITHOUT, workers=1, static={"seconds": 0.1}, scheduler=ASHA, max_jobs=9, max_parallel_jobs=3
+        tmp_path, WITHOUT, workers=1, static={"seconds": 0.1}, scheduler=ASHA, max_jobs=9, max_parallel_jobs=2
     )
     trials = job.fit()
     assert len(trials) == 9
@@ -103,7 +103,7 @@ def test_on_gangs_of_ray_workers_each_trial_goes_on_where_it_stands(ray_cluster:
     assert sorted(tuned) == sorted(str(trial.hyperparameters["eta"]) for trial in trials)
     assert not any(trial.details for trial in trials)
     assert "pauses" not in job.printed
-    assert running("train.py") == []
+    assert started_with(f"STARTS={job.folder / 'starts'}", "train.py") == []
 
 
 def test_several_trainers_have_the_obstacle_of_one(tmp_path: Path) -> None:
