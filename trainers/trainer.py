@@ -122,8 +122,8 @@ class Trainer(ABC):
         """Why a few units of its static hyperparameters cannot be measured in one process; empty if they can."""
         return "it trains on a GPU" if self.scaling.use_gpu else ""
 
-    def pause_obstacle(self) -> str:
-        """Why its trials may have to begin again where they were paused, and a remedy; empty if they go on."""
+    def pause_obstacle(self, *, stops_only: bool = False) -> str:
+        """Why trials may begin again behind a pause, or a rung if `stops_only`, and a remedy; empty if they go on."""
         return ""
 
     def exact_from(self, hyperparameters: Mapping[str, Any]) -> bool:

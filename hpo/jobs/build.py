@@ -84,7 +84,9 @@ def _pause_warnings(settings: JobSettings, plan: Plan) -> list[str]:
     beyond_plan = strategy.stops and not strategy.rations
     named = settings.strategy_name if strategy.stops else "early_stopping_type 'Auto'"
     pausing = "the scheduler" if "scheduler" in strategy.options else named
-    return pause_warnings(settings.estimator.pause_obstacle(), plan, pausing, beyond_plan=beyond_plan)
+    obstacle = settings.estimator.pause_obstacle(stops_only=strategy.stops_only)
+    stands = not settings.estimator.pause_obstacle(stops_only=True)
+    return pause_warnings(obstacle, plan, pausing, beyond_plan=beyond_plan, stands=stands)
 
 
 def search_for(settings: JobSettings, name: str, seed: int) -> Search:
@@ -130,6 +132,8 @@ def search_for(settings: JobSettings, name: str, seed: int) -> Search:
         completion=settings.completion_criteria_config,
         repeats=settings.options["repeats"],
         points=tuple(settings.points_to_evaluate or ()),
+        # The median rule lets those trials wait alone that came to a rung before earlier ones.
+        stops_only=settings.search_strategy.stops_only or settings.plan().apart,
         in_order=settings.search_strategy.depends_on_timing,
     )
 

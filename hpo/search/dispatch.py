@@ -74,6 +74,8 @@ class Dispatch:
             run.trial.set_status(Trial.RUNNING)  # Nobody chooses it again while it waits.
             if not self._given(run):
                 self._chosen.append(run)
+        # What is left was not chosen, and may wait for what is chosen here.
+        self._chosen = [run for run in self._chosen if not self._assign(run, at_any_cost=True)]
         at_work = [*self._chosen, *(work.run for work in self._roster.busy.values())]
         sizes = self._demand.sizes(at_work, self._roster.sizes.values(), untuned_left=self._beside.untuned_left)
         self._want(sizes)
@@ -129,9 +131,9 @@ class Dispatch:
             self._roster.released(gang)
             self._ledger.ended(gang)
 
-    def _assign(self, run: TrialRun) -> bool:
-        """Hands a trial's next assignment to a free gang of its size, if there is one."""
-        gang = self._roster.free_one(run.workers)
+    def _assign(self, run: TrialRun, *, at_any_cost: bool = False) -> bool:
+        """Hands a trial's next assignment to a free gang of its size, if there is one; see `Roster.free_one`."""
+        gang = self._roster.free_one(run, at_any_cost=at_any_cost)
         if gang is None:
             return False
         if run.resource and not run.checkpoint:

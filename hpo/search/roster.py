@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ray.tune.experiment import Trial
+
 from hpo.search.trial import TrialRun
 from trainers.gangs import Assignment, Report
+
+_GOES_ON = 3
+"""What it costs to take a gang from a trial that is to go on there."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,6 +46,8 @@ class Roster:
         """Those that are up and serve nothing, the longest first."""
         self.sizes: dict[str, int] = {}
         """Workers of each gang that is there, up or coming back."""
+        self._stands: dict[str, TrialRun] = {}
+        """The trial of each free gang that may go on there at once, where its program waits."""
         self._clock = clock
 
     def up(self, gang: str, workers: int) -> None:
@@ -48,14 +55,29 @@ class Roster:
         self.sizes[gang] = workers
         self.free.append(gang)
 
-    def free_one(self, workers: int) -> str | None:
-        """A free gang of that size, if there is one."""
-        return next((gang for gang in self.free if self.sizes[gang] == workers), None)
+    def free_one(self, run: TrialRun, *, at_any_cost: bool = False) -> str | None:
+        """A free gang of a trial's size, if there is one: where it stands itself, or else where no other does.
+
+        Args:
+            run: the trial.
+            at_any_cost: also one that another has just left, and which will be chosen next.
+        """
+        rated = {gang: self._cost(gang, run) for gang in self.free if self.sizes[gang] == run.workers}
+        best = min(rated, key=rated.__getitem__, default="")
+        return best if best and (at_any_cost or rated[best] < _GOES_ON) else None
+
+    def _cost(self, gang: str, run: TrialRun) -> int:
+        stands = self._stands.get(gang)
+        if stands is run:
+            return 0
+        if stands is None or stands.trial.is_finished():
+            return 1
+        return _GOES_ON if stands.trial.status == Trial.PENDING else 2
 
     def begin(self, gang: str, run: TrialRun, assignment: Assignment) -> None:
         """A free gang got work."""
         now = self._clock()
-        self.free.remove(gang)
+        self._leave(gang)
         self.busy[gang] = Work(run=run, assignment=assignment, since=now, heard=now)
 
     def heard(self, gang: str, trial_id: str, reports: Sequence[Report] = ()) -> TrialRun | None:
@@ -76,12 +98,15 @@ class Roster:
     def done(self, gang: str) -> Work:
         """A gang is back from what it served, which is returned."""
         self.free.append(gang)
-        return self.busy.pop(gang)
+        work = self.busy.pop(gang)
+        if work.assignment.goes_on:
+            self._stands[gang] = work.run
+        return work
 
     def lost(self, gang: str, *, ended: bool) -> TrialRun | None:
         """A gang lost its workers, and will be back if it has not `ended`; returns the trial that it served."""
         if gang in self.free:
-            self.free.remove(gang)
+            self._leave(gang)
         if ended:
             self.sizes.pop(gang, None)
         work = self.busy.pop(gang, None)
@@ -89,8 +114,13 @@ class Roster:
 
     def released(self, gang: str) -> None:
         """A free gang was given back."""
-        self.free.remove(gang)
+        self._leave(gang)
         del self.sizes[gang]
+
+    def _leave(self, gang: str) -> None:
+        """A gang is no longer free."""
+        self.free.remove(gang)
+        self._stands.pop(gang, None)
 
     def silent(self, seconds: float) -> Iterator[tuple[str, Work]]:
         """Gangs that were not heard of for so long; each is told once in that time."""

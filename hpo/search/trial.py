@@ -69,6 +69,8 @@ class Search:
         points: values for the first trials, by name; what one leaves out is the searcher's.
         repeats: trials of each configuration, which follow each other.
         patience: seconds that a gang may serve without a report before it is taken for dead.
+        stops_only: trials that are not stopped at a rung go on at once, all or most of them, so that a program may wait
+            there for that.
         in_order: its decisions follow from the order in which results come, so that each trial keeps its turns.
         fixed_names: hyperparameters that a trial's checkpoint cannot go on with other values of.
         within_ranges: the hyperparameters of a fork, each that is outside its range at the nearest value in it.
@@ -99,6 +101,7 @@ class Search:
     points: tuple[Mapping[str, Any], ...] = ()
     repeats: int = 1
     patience: float = 600.0
+    stops_only: bool = False
     in_order: bool = False
     fixed_names: tuple[str, ...] = ()
     within_ranges: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
@@ -300,6 +303,7 @@ def next_assignment(search: Search, run: TrialRun, stop: int) -> Assignment:
         manifest=run.manifest,
         save_to=storage.join(search.storage_path, run.id, f"{stop:06d}{ending}"),
         objective=search.metric,
+        goes_on=search.stops_only and run.tuned and stop < run.limit,
     )
 
 

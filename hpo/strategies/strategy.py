@@ -79,6 +79,11 @@ class Strategy(ABC):
         return self.rations
 
     @property
+    def stops_only(self) -> bool:
+        """Whether what stops trials lets none wait: one that is not stopped goes on at once, where it stands."""
+        return False
+
+    @property
     def bound(self) -> str:
         """Why no other process can make it again out of a record, with the remedy; empty where one can."""
         return ""

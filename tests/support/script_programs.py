@@ -50,6 +50,16 @@ def running(entry_point: str) -> list[str]:
     return [command for command in found if entry_point in command]
 
 
+def started_with(variable: str, entry_point: str) -> list[str]:
+    """The parts of a program that were started with a variable."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if variable.encode() in (process / "environ").read_bytes().split(b"\0"):
+                found.append((process / "cmdline").read_bytes().decode())
+    return [command for command in found if entry_point in command]
+
+
 def hosts(environment: Mapping[str, str]) -> set[int]:
     """The processes of programs that are kept loaded with these variables."""
     own = {f"{name}={value}".encode() for name, value in environment.items()}

@@ -34,6 +34,8 @@ class Assignment:
         save_to: URI that the checkpoint holding `stop` units is written to; one that holds fewer, since the assignment
             was halted, stands beside it.
         objective: key of the metric that has to be a finite number in every report; empty where none has to.
+        goes_on: the trial may go on from `stop` at once, on the same gang, so that what trains it can wait for that
+            instead of being ended; it is told by an assignment that begins there, or by another.
     """
 
     trial_id: str
@@ -45,6 +47,7 @@ class Assignment:
     save_to: str
     objective: str = ""
     manifest: Manifest = UNKNOWN
+    goes_on: bool = False
 
     def divergence(self, report: Report) -> str:
         """The message about an objective that is no finite number; empty for one, or without it."""

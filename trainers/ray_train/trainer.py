@@ -132,7 +132,7 @@ class RayTrainTrainer(Trainer):
         """See `Trainer.exact_from`: random states are the function's own to keep, and few do."""
         return False
 
-    def pause_obstacle(self) -> str:
+    def pause_obstacle(self, *, stops_only: bool = False) -> str:
         """See `Trainer.pause_obstacle`: as far as the words of its function's module tell."""
         if self.loop.mentions_checkpoints:
             return ""

@@ -55,6 +55,7 @@ class Verdict:
         away: it failed since a disk is full or gone, which is no fault of its own.
         again: its port was taken, and it starts once more.
         ended: it ended by itself before its rung, and does not go on.
+        holds: it stands at its rung, from which its trial may go on at once.
     """
 
     error: str = ""
@@ -62,6 +63,7 @@ class Verdict:
     away: bool = False
     again: bool = False
     ended: bool = False
+    holds: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -128,7 +130,8 @@ class Leader:
         process: rank 0's part.
         peers: of the gang.
         units: turn readings into reports.
-        last: the trial's report before it starts, whose values count on where it has nothing left to train.
+        last: the trial's report before, whose values count on where it has nothing left to train; one of the rung is
+            that of a program that was ahead of it.
         reports_file: where the program may report to.
         checkpoints: the folder that it writes checkpoints to.
         awaited: ranks whose parts have to end before the program has ended.
@@ -163,7 +166,7 @@ class Leader:
         self._last, self._ends_at, self._timeout, self._grace = last, whole, timeout, grace
         self._on_report, self._halted = on_report, halted
         self._exits: dict[int, Exit] = {}
-        self._reached = False
+        self._reached = last is not None and last.step == assignment.stop
         self._spoke = time.monotonic()
         self._checkpointed = False
         """Whether there was a checkpoint at a report before the last."""
@@ -174,13 +177,15 @@ class Leader:
         verdict = self._decided()
         if self._units.repeated:
             self.followed.details["units_trained_again"] = self._units.repeated
+            self._units.repeated = 0  # It counts on where the program does.
         return verdict
 
     def _decided(self) -> Verdict:
         while True:
-            over = self._process.exit_code is not None
-            if over:
-                self._process.drain()
+            over = (code := self._process.exit_code) is not None
+            if code is not None:
+                self._process.drain()  # Then its last words are all there.
+                self._exits.setdefault(0, Exit(code=code, tail=tuple(self._process.tail)))
             if (verdict := self._listen()) is not None:
                 return verdict
             if self._reached and not self._will_end:
@@ -200,13 +205,13 @@ class Leader:
     @property
     def _will_end(self) -> bool:
         """Whether it is to end by itself at its rung, which is the trial's last; one that trains on does not."""
-        reports = self.followed.reports
-        return (
-            not self.followed.ahead
-            and self._ends_at is not None
-            and bool(reports)
-            and reports[-1].step >= self._ends_at
-        )
+        return not self.followed.ahead and self._ends_at is not None and self._step >= self._ends_at
+
+    @property
+    def _step(self) -> int:
+        """The trial's last unit, no further than its rung."""
+        last = self.followed.reports[-1] if self.followed.reports else self._last
+        return last.step if last is not None else 0
 
     def _listen(self) -> Verdict | None:
         """Takes what is new; the verdict where it is one."""
@@ -253,8 +258,6 @@ class Leader:
 
     def _failed(self) -> Verdict | None:
         """The verdict where a part failed: the first that did so says why."""
-        if (code := self._process.exit_code) is not None:
-            self._exits.setdefault(0, Exit(code=code, tail=tuple(self._process.tail)))
         for rank, part in self._exits.items():
             if part.code and not self._reached:
                 if any(sign in line for line in part.tail for sign in TAKEN) and not self.followed.reports:
@@ -289,12 +292,13 @@ class Leader:
 
     def _paused(self) -> Verdict:
         """It has come to its rung: it may write its checkpoint, and is then ended, or has ended its turn itself."""
-        reports = self.followed.reports
-        if self._process.stays and reports and reports[-1].step == self._assignment.stop:
+        at_rung = self._step == self._assignment.stop
+        if self._process.stays and at_rung:
             self._await_return()
         elif self._checkpointed or len(self.followed.reports) + self._assignment.start <= 1:
             self._await_checkpoint()
-        return Verdict()
+        goes_on = self._assignment.goes_on and at_rung and not self._halted()
+        return Verdict(holds=goes_on and not self._process.stays and self._process.exit_code is None)
 
     def _await_return(self) -> None:
         """Waits until a program that stays has come to its end: it knows of the rung."""

@@ -10,9 +10,11 @@ import select
 import signal
 import subprocess
 import sys
+import termios
 import threading
 import time
 import uuid
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -30,6 +32,8 @@ SHOWN = 500
 """Characters of each of them."""
 SHOWN_BYTES = 32 << 20
 """Output of an assignment that goes to the worker's own; what is beyond that is read for metrics alone."""
+SETTLE_SECONDS = 1.0
+"""How long the output of a program that is held may take to be read."""
 GATHER_SECONDS = 0.01
 """How long output gathers before it is read on: a reader that waits for each line would be woken by the program."""
 PIPE_BYTES = 1 << 20
@@ -126,6 +130,9 @@ class ProgramProcess:
         except (OSError, ValueError) as error:
             raise TrialError(_unstarted(start.command[0], error)) from error
         guard.watch(self._process.pid, self.token)
+        self._held = False
+        self._taking = False
+        """Whether output was read, perhaps, that has still to be taken."""
         self._over = threading.Event()
         self._reader = threading.Thread(target=self._follow, name="program output", daemon=True)
         self._reader.start()
@@ -162,6 +169,21 @@ class ProgramProcess:
         with suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGTERM)
 
+    def hold(self) -> None:
+        """Stops all of its processes where they are, until `go_on` or `end`; what they had said was read then."""
+        self._held = True
+        for _ in range(2):  # One may have started another meanwhile.
+            signal_whole(self._process.pid, self.token, signal.SIGSTOP)
+        deadline = time.monotonic() + SETTLE_SECONDS
+        # Before output is away from the pipe, it is being taken.
+        while self._reader.is_alive() and (self._unread or self._taking) and time.monotonic() < deadline:
+            time.sleep(0.002)
+
+    def go_on(self) -> None:
+        """Lets its processes run again."""
+        self._held = False
+        signal_whole(self._process.pid, self.token, signal.SIGCONT)
+
     def end(self, grace: float) -> None:
         """Ends all of it: asks it to, waits up to `grace` seconds, and kills what is left.
 
@@ -177,8 +199,12 @@ class ProgramProcess:
 
     def _ask_whole(self, grace: float) -> None:
         deadline = time.monotonic() + grace
-        if self._process.poll() is None and grace > 0:
+        asks = self._process.poll() is None and grace > 0
+        if asks:
             self.ask_to_end()
+        if self._held and grace > 0:  # Nobody hears SIGTERM before.
+            self.go_on()
+        if asks:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(grace)
         if time.monotonic() < deadline and signal_whole(self._process.pid, self.token, signal.SIGTERM):
@@ -203,6 +229,15 @@ class ProgramProcess:
         self._over.set()
         self._reader.join(KILL_SECONDS)
 
+    @property
+    def _unread(self) -> bool:
+        """Whether its pipe holds output."""
+        assert self._process.stdout is not None
+        count = array("i", [0])
+        with suppress(OSError, ValueError):  # The reader has closed it.
+            fcntl.ioctl(self._process.stdout.fileno(), termios.FIONREAD, count)
+        return count[0] > 0
+
     def _follow(self) -> None:
         """Reads output until its end, or until the program is over and nothing comes any more."""
         assert self._process.stdout is not None
@@ -218,6 +253,7 @@ class ProgramProcess:
                 if over:  # A process that was not ended may hold it open.
                     break
                 continue
+            self._taking = True
             if not (chunk := os.read(pipe, 1 << 20)):
                 break
             time.sleep(GATHER_SECONDS)
@@ -225,6 +261,7 @@ class ProgramProcess:
                 self._shown += len(chunk)
                 _show(chunk)
             self._take(lines.take(chunk))
+            self._taking = False
         self._take(lines.end())
         self._process.stdout.close()
 

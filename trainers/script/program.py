@@ -20,9 +20,10 @@ from trainers.script.folders import clear, folders_of, kept, make, part_of, put_
 from trainers.script.following import Followed, Follower, Leader, Verdict
 from trainers.script.metric_lines import ReportsFile, Units
 from trainers.script.noted import Noted
-from trainers.script.parts import MEET_SECONDS, Part, Parts, ScriptSettings
+from trainers.script.parts import MEET_SECONDS, Parts, ScriptSettings
 from trainers.script.peers import Peers
-from trainers.script.process import Guard
+from trainers.script.process import Guard, ProgramProcess
+from trainers.script.standing import Running, Standing
 
 ATTEMPTS = 3
 """Starts of a program whose port another process took first."""
@@ -42,7 +43,9 @@ class _Session:
     """Whether this worker is the first one of its node."""
     scratch: Scratch | None
     served: int = 0
-    """Assignments so far; each has folders of its own."""
+    """Starts so far, and assignments without one; each has folders of its own."""
+    standing: Standing | None = None
+    """The program that stands at its rung, or goes on from there."""
 
 
 class ScriptProgram:
@@ -95,17 +98,29 @@ class ScriptProgram:
         """Runs the program from the assignment's checkpoint to its rung; see `Program.train`."""
         arrived = time.perf_counter()
         session = self._opened()
-        session.served += 1
-        folders = folders_of(session.root / f"trial-{session.served}", session.context.rank)
+        noted = self._stood_at(assignment)
+        if session.standing is not None:
+            folders = session.standing.running.folders
+        else:
+            session.served += 1
+            folders = folders_of(session.root / f"trial-{session.served}", session.context.rank)
         try:
-            noted = self._restored(assignment, folders)
+            noted = noted or self._restored(assignment, folders)
             read = time.perf_counter()
             first_step_at = steady.now()
             followed = self._run(assignment, folders, noted, on_report, halted)
             trained = time.perf_counter()
             reached = followed.reports[-1].step if followed.reports else 0
             checkpoint = assignment.saved_at(session.peers.gathered(reached, MEET_SECONDS, "its last unit")[0])
-            manifest = self._saved(checkpoint, folders, followed, assignment.hyperparameters)
+            noted = Noted(
+                ended=followed.ended,
+                last=followed.reports[-1].metrics if followed.reports else {},
+                ahead=tuple(followed.ahead),
+                hyperparameters=assignment.hyperparameters,
+            )
+            manifest = self._saved(checkpoint, folders, noted)
+            if session.standing is not None:
+                session.standing.wait(assignment, checkpoint, noted)
             return Segment(
                 reports=tuple(followed.reports),
                 checkpoint=checkpoint,
@@ -115,19 +130,49 @@ class ScriptProgram:
                 first_step_at=first_step_at,
                 details=followed.details,
             )
+        except BaseException:
+            self._end_standing()
+            raise
         finally:
-            if session.leads:
+            if session.leads and session.standing is None:
                 clear(Path(folders.code).parent)
 
     def close(self) -> None:
         """Leaves the peers; the folders of this node go."""
         session = self._opened()
+        self._end_standing()
         session.parts.close()
         session.guard.close()
         session.peers.close()
         if session.scratch is not None:
             session.scratch.close()
         self._session = None
+
+    def _stood_at(self, assignment: Assignment) -> Noted | None:
+        """What is known of a trial whose program stands where an assignment begins; one that stands elsewhere is ended.
+
+        Returns:
+            On all ranks alike, None where the program is to be started.
+        """
+        session, seconds = self._opened(), self._settings.grace_period_s + MEET_SECONDS
+        standing = session.standing
+        mine = None if standing is None else (standing.fits(assignment), standing.noted)
+        said = session.peers.gathered(mine, seconds, "what it stands at")
+        if all(each is not None and each[0] for each in said):
+            noted: Noted = said[0][1]
+            return noted
+        self._end_standing()
+        if any(said):
+            session.peers.gathered(None, seconds, "the end of a program")
+        if standing is not None and session.leads:
+            clear(Path(standing.running.folders.code).parent)
+        return None
+
+    def _end_standing(self) -> None:
+        session = self._opened()
+        standing, session.standing = session.standing, None
+        if standing is not None:
+            standing.end()
 
     def _restored(self, assignment: Assignment, folders: Folders) -> Noted:
         """Lays out a fresh copy of the code, and what the trial had written before; returns what was noted of it."""
@@ -171,12 +216,13 @@ class ScriptProgram:
             on_report(report)
             if said := assignment.divergence(report):
                 raise DivergedError(said)
-        if known and known[-1].step == assignment.stop:
-            ahead = [report for report in noted.ahead if report.step > assignment.stop]
+        ahead = [report for report in noted.ahead if report.step > assignment.stop]
+        # One that stands before its end, and is ahead of it, has still to end: it may save a model.
+        if known and known[-1].step == assignment.stop and (assignment.goes_on or self._opened().standing is None):
             return Followed(reports=known, ahead=ahead, ended=noted.ended)
         last = known[-1] if known else noted.had(assignment)
         for attempt in range(ATTEMPTS):
-            followed, verdict = self._run_once(assignment, folders, last, on_report, halted)
+            followed, verdict = self._run_once(assignment, folders, last, ahead, on_report, halted)
             if not verdict.again or attempt == ATTEMPTS - 1:
                 break
         if verdict.error:
@@ -192,47 +238,73 @@ class ScriptProgram:
         assignment: Assignment,
         folders: Folders,
         last: Report | None,
+        ahead: list[Report],
         on_report: Callable[[Report], None],
         halted: Callable[[], bool],
     ) -> tuple[Followed, Verdict]:
         session, grace = self._opened(), self._settings.grace_period_s
         peers, checkpoints = session.peers, Path(folders.checkpoint)
         followed, verdict = Followed(), Verdict()
-        reached = max(assignment.start, last.step if last else 0)
-        resumed = any(checkpoints.iterdir())
-        part = session.parts.begin(assignment, folders, reached if resumed else 0)
+        running = self._running(assignment, folders, last)
+        part = running.part
         leader: Leader | None = None
         try:
             if any(part.problems):
                 verdict = _unstarted(part.problems)
             elif session.context.rank == 0:
-                units = Units(assignment.objective, reached, resumed=resumed)
-                leader = self._leader(assignment, folders, part, units, last, on_report, halted)
-                followed, verdict = leader.followed, _led(leader)
+                leader = self._leader(assignment, running, last, on_report, halted)
+                followed = leader.followed
+                followed.ahead += ahead
+                verdict = _led(leader)
                 peers.say(verdict)
             else:
                 verdict = Follower(peers, part.process, checkpoints, grace).verdict()
         finally:
             if part.process is not None:
                 followed.details |= {} if verdict.error else part.process.details
-                part.process.end(grace)
+            self._left(running, holds=verdict.holds)
         if leader is not None:
             leader.take_rest()
         # One part may end later than another by the grace period, and all have to say alike what came of the program.
         peers.gathered(None, grace + MEET_SECONDS, "the end of its program")
         return followed, verdict
 
+    def _running(self, assignment: Assignment, folders: Folders, last: Report | None) -> Running:
+        """The program that goes on, or is started now."""
+        session = self._opened()
+        if session.standing is not None:
+            session.standing.go_on()
+            return session.standing.running
+        reached = max(assignment.start, last.step if last else 0)
+        resumed = any(Path(folders.checkpoint).iterdir())
+        return Running(
+            part=session.parts.begin(assignment, folders, reached if resumed else 0),
+            folders=folders,
+            units=Units(assignment.objective, reached, resumed=resumed),
+            reports_file=ReportsFile(Path(folders.reports)),
+        )
+
+    def _left(self, running: Running, *, holds: bool) -> None:
+        """The program has come to its rung or its end: it stands there, or is ended."""
+        session, process = self._opened(), running.part.process
+        if holds:
+            if isinstance(process, ProgramProcess):
+                process.hold()
+            session.standing = session.standing or Standing(running, self._settings.grace_period_s)
+        elif session.standing is not None:
+            self._end_standing()
+        elif process is not None:
+            process.end(self._settings.grace_period_s)
+
     def _leader(
         self,
         assignment: Assignment,
-        folders: Folders,
-        part: Part,
-        units: Units,
+        running: Running,
         last: Report | None,
         on_report: Callable[[Report], None],
         halted: Callable[[], bool],
     ) -> Leader:
-        settings = self._settings
+        settings, part = self._settings, running.part
         lengths = (_units(assignment.hyperparameters.get(name)) for name in settings.length)
         assert part.process is not None, "every launcher starts something on worker 0"
         return Leader(
@@ -240,10 +312,10 @@ class ScriptProgram:
             name=settings.entry_point,
             process=part.process,
             peers=self._opened().peers,
-            units=units,
+            units=running.units,
             last=last,
-            reports_file=ReportsFile(Path(folders.reports)),
-            checkpoints=Path(folders.checkpoint),
+            reports_file=running.reports_file,
+            checkpoints=Path(running.folders.checkpoint),
             awaited=[rank for rank, role in enumerate(part.roles) if role not in ("server", "none")],
             whole=next((length for length in lengths if length), None),
             timeout=settings.report_timeout_s,
@@ -252,9 +324,7 @@ class ScriptProgram:
             halted=halted,
         )
 
-    def _saved(
-        self, checkpoint: str, folders: Folders, followed: Followed, hyperparameters: Mapping[str, Any]
-    ) -> Manifest:
+    def _saved(self, checkpoint: str, folders: Folders, noted: Noted) -> Manifest:
         """Writes what is kept: a part of each node, and rank 0's manifest.
 
         Raises:
@@ -262,12 +332,7 @@ class ScriptProgram:
         """
         session = self._opened()
         rank, storage = session.context.rank, session.context.storage
-        notes = Noted(
-            ended=followed.ended,
-            last=followed.reports[-1].metrics if followed.reports else {},
-            ahead=tuple(followed.ahead),
-            hyperparameters=hyperparameters,
-        ).to_bytes()
+        notes = noted.to_bytes()
         outcome: File | str | None = None
         if session.leads:
             try:

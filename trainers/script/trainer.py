@@ -168,9 +168,12 @@ class ScriptTrainer(Trainer):
         """See `Trainer.probe_obstacle`."""
         return super().probe_obstacle() or "it runs a program of yours"
 
-    def pause_obstacle(self) -> str:
-        """See `Trainer.pause_obstacle`: as far as the words of its source folder tell."""
-        if mentions_checkpoints(Path(self.source_dir)):
+    def pause_obstacle(self, *, stops_only: bool = False) -> str:
+        """See `Trainer.pause_obstacle`: as far as the words of its source folder tell.
+
+        A program that is only stopped runs on behind its rungs, unless it is kept loaded, and ends its turn there.
+        """
+        if (stops_only and not self.keep_loaded) or mentions_checkpoints(Path(self.source_dir)):
             return ""
         return (
             f"neither {self.entry_point} nor a file beside it mentions a checkpoint, and a program that writes none to "

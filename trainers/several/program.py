@@ -55,6 +55,7 @@ class SeveralPrograms:
             hyperparameters=of_one(name, assignment.hyperparameters),
             save_to=assignment.save_to + self._suffixes[name],
             objective=own,
+            goes_on=False,  # No program waits on a gang where another may train.
         )
         segment = self._programs[name].train(passed_on, lambda each: on_report(as_the_job_calls_it(each)), halted)
         return replace(segment, reports=tuple(map(as_the_job_calls_it, segment.reports)))

@@ -119,7 +119,7 @@ class SeveralTrainers(Trainer):
             return None
         return [metric for metric in known[0] if all(metric in reported for reported in known)]
 
-    def pause_obstacle(self) -> str:
+    def pause_obstacle(self, *, stops_only: bool = False) -> str:
         """See `Trainer.pause_obstacle`: of the first trainer that has one."""
         told = ((name, trainer.pause_obstacle()) for name, trainer in self.trainers.items())
         return next((f"trainer {name!r}: {obstacle}" for name, obstacle in told if obstacle), "")

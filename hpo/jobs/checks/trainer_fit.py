@@ -145,7 +145,7 @@ def inert_lengths(
     ]
 
 
-def pause_warnings(obstacle: str, plan: Plan, pausing: str, *, beyond_plan: bool) -> list[str]:
+def pause_warnings(obstacle: str, plan: Plan, pausing: str, *, beyond_plan: bool, stands: bool) -> list[str]:
     """Warnings about trials that are paused and may have to begin again, with what that costs as far as it is known.
 
     Args:
@@ -153,15 +153,17 @@ def pause_warnings(obstacle: str, plan: Plan, pausing: str, *, beyond_plan: bool
         plan: the brackets of the job.
         pausing: what pauses trials, if something does.
         beyond_plan: whether it does so elsewhere than at the plan's rungs.
+        stands: whether there is no such obstacle with a scheduler that stops trials and pauses none.
     """
     once = plan.resource
     again = sum(rung * size for each in plan.brackets for rung, size in zip(each.rungs, each.sizes, strict=True))
     if not obstacle or (once == again and not beyond_plan):
         return []
     costs = f", up to {again} units of training for the {once} of the plan" if again > once else ""
+    asha = ", or scheduler 'ray.tune.schedulers:ASHAScheduler', which stops trials and pauses none" if stands else ""
     return [
         f"{pausing} pauses trials{costs}: {obstacle}, or give strategy 'Random', or 'Bayesian' with "
-        f"early_stopping_type 'Off', which pause none and train {plan.full_resource} units"
+        f"early_stopping_type 'Off', which pause none and train {plan.full_resource} units{asha}"
     ]
 
 

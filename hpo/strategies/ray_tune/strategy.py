@@ -33,6 +33,9 @@ _FAULTS = {
 _POPULATIONS = ("PopulationBasedTraining", "PB2")
 """Schedulers that ask a trial to go on from another's checkpoint."""
 
+_STOP_ONLY = ("FIFOScheduler", "AsyncHyperBandScheduler", "ASHAScheduler", "MedianStoppingRule")
+"""Schedulers that stop trials and pause none, but for the median rule with `hard_stop=False`."""
+
 
 class RayTuneStrategy(Strategy):
     """Trials that a searcher suggests and a scheduler stops; one trains as long as the trainer's hyperparameters say.
@@ -60,6 +63,18 @@ class RayTuneStrategy(Strategy):
     def stops(self) -> bool:
         """See `Strategy.stops`."""
         return self._scheduler is not None
+
+    @property
+    def stops_only(self) -> bool:
+        """See `Strategy.stops_only`: of Ray's own schedulers alone it is known."""
+        part = self._scheduler
+        if part is None or part.name not in _STOP_ONLY or not part.place.startswith("ray.tune.schedulers"):
+            return False
+        return bool(
+            (part.arguments or {}).get("hard_stop", True)
+            if part.thing is None
+            else getattr(part.thing, "_hard_stop", True)
+        )
 
     @property
     def depends_on_timing(self) -> bool:

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ray.tune.schedulers import ASHAScheduler, PopulationBasedTraining
+from ray.tune.schedulers import ASHAScheduler, HyperBandScheduler, MedianStoppingRule, PopulationBasedTraining
 
 from hpo.jobs.build import warnings
 from tests.support.ray_train_job import trainer
 from tests.support.script_job import WITH, WITHOUT, ScriptJob
+from tests.support.script_programs import started_with
 from trainers import RayTrainTrainer, ScriptTrainer, SeveralTrainers
 
 ASHA = (ASHAScheduler, {"max_t": 9, "grace_period": 1})
@@ -26,7 +27,12 @@ PAUSES = "mentions a checkpoint, and a program that writes none to SM_CHECKPOINT
             {"strategy": "Bayesian", "early_stopping_type": "Auto"},
             "early_stopping_type 'Auto' pauses trials, up to 78 units of training for the 54 of the plan: ",
         ),
-        ({"scheduler": ASHA}, "the scheduler pauses trials: "),
+        ({"scheduler": ASHA}, ""),
+        ({"scheduler": "ray.tune.schedulers:ASHAScheduler"}, ""),
+        ({"scheduler": MedianStoppingRule(grace_period=1)}, ""),
+        ({"scheduler": (MedianStoppingRule, {"grace_period": 1, "hard_stop": False})}, "the scheduler pauses trials: "),
+        ({"scheduler": MedianStoppingRule(grace_period=1, hard_stop=False)}, "the scheduler pauses trials: "),
+        ({"scheduler": (HyperBandScheduler, {"max_t": 9})}, "the scheduler pauses trials: "),
         ({"scheduler": (PopulationBasedTraining, {"perturbation_interval": 2})}, "the scheduler pauses trials: "),
         ({"strategy": "Random"}, ""),
         ({"strategy": "Bayesian"}, ""),
@@ -41,6 +47,9 @@ def test_a_strategy_that_pauses_warns_of_a_program_without_checkpoints(
     if said:
         assert told[0].startswith(said)
         assert "give strategy 'Random', or 'Bayesian' with early_stopping_type 'Off', which pause none" in told[0]
+        assert told[0].endswith(
+            ", or scheduler 'ray.tune.schedulers:ASHAScheduler', which stops trials and pauses none"
+        )
     assert not [each for each in warnings(ScriptJob(tmp_path, WITH, **options).tuner.settings) if PAUSES in each]
 
 
@@ -60,6 +69,41 @@ def test_a_strategy_that_pauses_no_trial_starts_each_once_and_another_says_what_
     assert [line.split("warning: ")[1].split(" pauses")[0] for line in told[:1]] == ["Hyperband"]
     assert len(told) == 2
     assert "again, since it had no checkpoint of its rung" in told[1]
+
+
+def test_a_program_that_is_kept_loaded_ends_its_turn_at_a_rung_of_any_scheduler(tmp_path: Path) -> None:
+    job = ScriptJob(tmp_path, WITHOUT, trainer={"keep_loaded": True}, scheduler=ASHA)
+    (told,) = [each for each in warnings(job.tuner.settings) if PAUSES in each]
+    assert told.startswith("the scheduler pauses trials: ")
+    assert "ASHAScheduler" not in told
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("options", [{"scheduler": ASHA}, {"early_stopping_type": "Auto", "strategy": "Random"}])
+def test_what_only_stops_trials_starts_a_program_without_checkpoints_once_a_trial(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    job = ScriptJob(tmp_path, WITHOUT, static={"seconds": 0.02}, **options)
+    trials = job.fit()
+    assert {trial.resource for trial in trials} > {9}
+    tuned = [start for start in job.starts if start != "0.1"]  # The probe's and the un-tuned run's.
+    assert tuned == [str(trial.hyperparameters["eta"]) for trial in trials]
+    assert not any(trial.details for trial in trials)
+
+
+@pytest.mark.ray
+def test_on_gangs_of_ray_workers_each_trial_goes_on_where_it_stands(ray_cluster: None, tmp_path: Path) -> None:
+    job = ScriptJob(
+        tmp_path, WITHOUT, workers=1, static={"seconds": 0.1}, scheduler=ASHA, max_jobs=9, max_parallel_jobs=2
+    )
+    trials = job.fit()
+    assert len(trials) == 9
+    assert {trial.resource for trial in trials} > {9}
+    tuned = [start for start in job.starts if start != "0.1"]
+    assert sorted(tuned) == sorted(str(trial.hyperparameters["eta"]) for trial in trials)
+    assert not any(trial.details for trial in trials)
+    assert "pauses" not in job.printed
+    assert started_with(f"STARTS={job.folder / 'starts'}", "train.py") == []
 
 
 def test_several_trainers_have_the_obstacle_of_one(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,20 @@ def test_a_worker_that_is_killed_leaves_no_process(pool: Pool, tmp_path: Path) -
     pool.up.clear()
     pool.start(1)
     assert served(pool, assignment(tmp_path, 2)).reached == 2
+
+
+def test_a_worker_that_is_killed_leaves_no_program_that_stands_at_its_rung(pool: Pool, tmp_path: Path) -> None:
+    first = served(pool, replace(assignment(tmp_path, 2, epochs=1000), goes_on=True))
+    assert len(running("ranks.py")) == 2
+    (gang,) = pool.up
+    os.kill(pool.up[gang].pids[0], signal.SIGKILL)
+    pool.until(lambda event: isinstance(event, GangLost))
+    until(lambda: not running("ranks.py"))
+    pool.up.clear()
+    pool.start(1)
+    second = served(pool, assignment(tmp_path, 6, first, epochs=1000))
+    steps = [(report.step, report.metrics["validation:accuracy"]) for report in (*first.reports, *second.reports)]
+    assert steps == [(step, step / 10) for step in range(1, 7)]
 
 
 @pytest.mark.parametrize("kept", [False, True])

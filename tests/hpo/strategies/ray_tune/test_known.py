@@ -20,6 +20,7 @@ from hpo.strategies.hyperband import run_all
 from hpo.strategies.ray_tune import known
 from hpo.strategies.ray_tune.guard import Guard
 from hpo.strategies.ray_tune.scheduler import GuardedScheduler
+from hpo.strategies.ray_tune.strategy import RayTuneStrategy
 from hpo.strategies.scheduler import RESOURCE
 from tests.support.simulated import METRIC, outcome, simulate
 from trainers.errors import ConfigurationError
@@ -70,6 +71,27 @@ def test_one_of_a_users_own_decides_at_every_unit_and_counts_as_it_likes() -> No
     own = type("Own", (FIFOScheduler,), {})()
     assert known.milestones(own, 27)(Trial("warmband", stub=True), 4) == 5
     assert (known.counts(own), known.mode(own), known.pauses(own)) == (None, None, False)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "stops_only"),
+    [
+        (AsyncHyperBandScheduler, True),
+        ("ray.tune.schedulers:ASHAScheduler", True),
+        (AsyncHyperBandScheduler(), True),
+        (FIFOScheduler(), True),
+        ((MedianStoppingRule, {"grace_period": 2}), True),
+        ((MedianStoppingRule, {"hard_stop": False}), False),
+        (MedianStoppingRule(), True),
+        (MedianStoppingRule(hard_stop=False), False),
+        (HyperBandScheduler, False),
+        ("mine:ASHAScheduler", False),
+        (type("ASHAScheduler", (AsyncHyperBandScheduler,), {})(), False),
+    ],
+)
+def test_it_is_known_which_of_them_only_stop(scheduler: Any, stops_only: bool) -> None:
+    assert RayTuneStrategy(scheduler=scheduler).stops_only == stops_only
+    assert not RayTuneStrategy(searcher="optuna.samplers:RandomSampler").stops_only
 
 
 def test_a_scheduler_that_does_more_is_refused() -> None:
