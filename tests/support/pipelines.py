@@ -14,7 +14,7 @@ from tests.support.process_gang import ProcessGang
 from tests.support.transformer import LENGTH, PLAN, TOKENS, Transformer, whole
 from trainers.gangs.messages import Assignment
 from trainers.gangs.program import WorkerContext
-from trainers.pytorch.devices import forget
+from trainers.pytorch.devices import collect, forget
 from trainers.pytorch.distribution import MicroBatch
 from trainers.pytorch.gradients import ProcessGroup
 from trainers.pytorch.layouts import Layout
@@ -65,8 +65,9 @@ class PipelineWorker:
             return self.served(assignment.hyperparameters["order"])
         except Exception as error:
             self.distribution = self.parts = None  # A group's connections close once nobody holds it.
-            forget(error)
             self._groups.forget()
+            forget(error)
+            collect()
             if (first := self.peers.failed(error)) is not error:
                 raise first from error
             raise

@@ -15,7 +15,7 @@ from trainers.channels import PlacedChannel
 from trainers.errors import BrokenWorkerError, GangError, UnsavedError
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never, one_line
 from trainers.pytorch.data import Room, Shard, Stream, Worker, held
-from trainers.pytorch.devices import breaks, forget, tidy
+from trainers.pytorch.devices import breaks, collect, forget, tidy
 from trainers.pytorch.distribution import Distribution, Peers
 from trainers.pytorch.function import TrainFunction
 from trainers.pytorch.gradients import Alone, ProcessGroup
@@ -150,8 +150,9 @@ class FunctionProgram:
 
     def _forget(self, error: Exception) -> None:
         """Lets go of a trial: a connection that is held would keep peers waiting in a collective."""
-        self._distributing.forget()  # First: what only its meshes hold is then found by the collection of `forget`.
+        self._distributing.forget()
         forget(error)
+        collect()
 
     def _segment(
         self,

@@ -21,7 +21,7 @@ from trainers import ConfigurationError, TrialError
 from trainers.errors import BrokenWorkerError
 from trainers.gangs.messages import Segment
 from trainers.pytorch import devices
-from trainers.pytorch.devices import breaks, forget, tidy, within
+from trainers.pytorch.devices import breaks, collect, forget, tidy, within
 from trainers.pytorch.state import Precision
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
@@ -185,7 +185,7 @@ def test_an_error_holds_no_model_and_its_text_stays() -> None:
         gc.enable()
 
 
-def test_what_only_a_graph_of_gradients_holds_is_forgotten_with_it() -> None:
+def test_what_only_a_graph_of_gradients_holds_is_collected_with_it() -> None:
     """As hooks of a model in shards are: the collector sees neither the graph nor what it holds."""
 
     class Ring:
@@ -198,7 +198,7 @@ def test_what_only_a_graph_of_gradients_holds_is_forgotten_with_it() -> None:
     loss.grad_fn.register_hook(lambda *_, inner=inner: None)
     Ring(loss)
     del inner, loss
-    forget(ValueError("its trial failed"))
+    collect()
     assert found() is None
 
 

@@ -6,6 +6,6 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from trainers.pytorch.devices.faults import breaks as breaks, within as within
-    from trainers.pytorch.devices.memory import forget as forget, tidy as tidy
+    from trainers.pytorch.devices.memory import collect as collect, forget as forget, tidy as tidy
 
 load_when_used(__name__)

@@ -32,11 +32,11 @@ def forget(error: BaseException) -> None:
             each.__traceback__ = None
         waiting += [other for other in (each.__cause__, each.__context__) if other is not None]
         waiting += each.exceptions if isinstance(each, BaseExceptionGroup) else ()
-    collect()
+    gc.collect()
 
 
 def collect() -> None:
-    """Frees all that nobody holds.
+    """Frees all that nobody holds, where one collection may not be enough.
 
     A graph of gradients may hold what the collector does not see, such as the hooks of a model in shards; once the
     graph was freed, the next collection finds that.
