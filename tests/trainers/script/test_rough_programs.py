@@ -7,10 +7,11 @@ import os
 import queue
 import re
 import select
+import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -171,8 +172,18 @@ def test_output_is_read_by_a_process_of_many_files(opened: Opened, tmp_path: Pat
             os.close(file)
 
 
+@pytest.fixture
+def hears_ctrl_c() -> Iterator[None]:
+    """A suite that was started in the background ignores SIGINT, as its shell has it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("times", [1, 2])
-def test_ctrl_c_ends_the_program_and_a_second_one_at_once(opened: Opened, tmp_path: Path, times: int) -> None:
+def test_ctrl_c_ends_the_program_and_a_second_one_at_once(
+    opened: Opened, tmp_path: Path, hears_ctrl_c: None, times: int
+) -> None:
     pid = tmp_path / "pid"
     program = opened(
         "import os, signal, time\nsignal.signal(signal.SIGTERM, lambda *_: os.kill(os.getppid(), signal.SIGINT) if "
