@@ -96,10 +96,8 @@ def _most() -> int:
 def measured(network: Network, cases: Sequence[tuple[int, str]]) -> list[Held]:
     """Each case on a gang of its own."""
     found = []
-    rows = (
-        np.zeros((16, 1), np.float32),
-        np.zeros(16, np.float32),
-    )  # A gang has a channel; the function has rows of its own.
+    # A gang has a channel; the function has rows of its own.
+    rows = np.zeros((16, 1), np.float32), np.zeros(16, np.float32)
     for workers, layout in cases:
         trainer = TorchTrainer(
             train,

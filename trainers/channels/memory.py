@@ -17,6 +17,7 @@ from trainers.channels.table import (
     Heading,
     Shards,
     Table,
+    check_filled,
     check_finite,
     check_labels,
     count_unlabelled,
@@ -92,10 +93,7 @@ class Memory:
         mine: Any = slice(rank, None, world_size)
         if QID in self.said:
             mine = np.flatnonzero(self.said[QID] % world_size == rank)
-            if not len(mine):
-                raise DataError(
-                    "this worker has no rows, since there are fewer queries than workers: use fewer workers"
-                )
+            check_filled(len(mine), self.said)
         return Table(
             features=self._features(mine),
             labels=np.ascontiguousarray(self.labels[mine]),
@@ -157,8 +155,9 @@ def from_array(array: NDArray[Any], target: str | int | None, given: Mapping[str
     _check_size(len(array), len(places := roles.features(array.shape[1])))
     labels = _labels(array[:, roles.target])
     said = _said_of({role: [array[:, place] for place in of_role] for role, of_role in roles.said}, len(array))
-    for place in places:
-        check_finite(array[:, place], [str(place)])
+    # Infinite bounds have a meaning; features have none.
+    columns = places if roles.said else list(range(array.shape[1]))
+    check_finite(array[:, columns] if roles.said else array, list(map(str, columns)))
     return Memory(features=array, labels=labels, columns=None, roles=roles, said=said)
 
 

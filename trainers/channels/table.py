@@ -154,9 +154,7 @@ def join(pieces: Iterable[Table]) -> Table:
     """One shard out of its pieces, in order."""
     queue = deque(pieces)
     rows = sum(len(piece.labels) for piece in queue)
-    if rows == 0:
-        few = "queries" if queue and QID in queue[0].said else "rows"
-        raise DataError(f"this worker has no rows, since there are fewer {few} than workers: use fewer workers")
+    check_filled(rows, queue[0].said if queue else {})
     check_labels(sum(count_unlabelled(piece.labels) for piece in queue))
     for piece in queue:
         check_finite(piece.features, piece.feature_names)
@@ -262,6 +260,13 @@ def check_shard(rows: int | None, rank: int, world_size: int) -> None:
         raise ConfigurationError(f"rank {rank} of {world_size} workers: give 0 to {world_size - 1}")
     if rows is not None and rows < world_size:
         raise DataError(f"{rows} rows for {world_size} workers: each needs at least one; use fewer workers")
+
+
+def check_filled(rows: int, said: Said) -> None:
+    """Raises where a rank has no rows; what is said of rows tells whether they are dealt out by query."""
+    if rows == 0:
+        few = "queries" if QID in said else "rows"
+        raise DataError(f"this worker has no rows, since there are fewer {few} than workers: use fewer workers")
 
 
 def check_schema(schema: Any) -> None:
