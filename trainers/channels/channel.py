@@ -11,11 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.channels.files import Files
+from trainers.channels.files import Files, check_delimiter, open_files
 from trainers.channels.folder import Folder, OpenedFolder, PlacedFolder
 from trainers.channels.labels import LabelRule
 from trainers.channels.memory import Memory, from_array, from_frame, from_parts, is_frame, plain_array
-from trainers.channels.opening import check_delimiter, open_files
 from trainers.channels.placed import PlacedChannel, about, check_labels, checked
 from trainers.channels.ray_data import RayData
 from trainers.channels.rows import BASE_MARGIN, LOWER, QID, UPPER, WEIGHT, checked_roles

@@ -21,7 +21,7 @@ OF_DRIVERS = {
     "hpo",
     "trainers.channels.channel",
     "trainers.channels.inputs",
-    "trainers.channels.opening",
+    "trainers.channels.files.opening",
     "trainers.cluster.draining",
     "trainers.cluster.head",
     "trainers.cluster.placement",
@@ -71,7 +71,7 @@ def test_an_xgboost_worker_imports_none_of_its_driver_s_half(tmp_path: Path) -> 
     config = {"gang": "a-gang", "program": program, "mailbox": MailboxHandle(None, "a-job"), "reach": Reach()}
     unpickle = "import pickle, sys; pickle.load(sys.stdin.buffer); import trainers.gangs.controller"
     modules = imported(unpickle, cloudpickle.dumps((serve, config)))
-    assert {"trainers.gangs.worker.serving", "trainers.xgboost.program", "trainers.channels.files"} <= modules
+    assert {"trainers.gangs.worker.serving", "trainers.xgboost.program", "trainers.channels.files.files"} <= modules
     assert not of_drivers(modules), sorted(modules)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trainers.channels.opening import filesystem_of, nothing_found
+from trainers.channels.files import filesystem_of, nothing_found
 from trainers.errors import DataError
 from trainers.storage import check_no_credentials, local_path, shown
 

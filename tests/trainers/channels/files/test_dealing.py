@@ -13,8 +13,8 @@ from hypothesis import given, settings, strategies as st
 
 from tests.support.tables import frame, rows_of, same, write
 from trainers.channels import Channel, Table
-from trainers.channels.dealing import deal
-from trainers.channels.files import File, Files
+from trainers.channels.files.dealing import deal
+from trainers.channels.files.files import File, Files
 from trainers.errors import DataError
 
 
@@ -100,7 +100,7 @@ def test_a_large_parquet_file_is_decoded_by_all_workers_together(
     small = [rows_of(channel.read(rank, 3)) for rank in range(3)]
     assert [rows.tolist() for rows in small] == [list(range(rank, 700, 3)) for rank in range(3)]
     assert sum(rows for _, rows in noted) == 3 * 700
-    monkeypatch.setattr("trainers.channels.files.QUICK_BYTES", 0)
+    monkeypatch.setattr("trainers.channels.files.files.QUICK_BYTES", 0)
     held = []
     for rank in range(3):
         noted.clear()

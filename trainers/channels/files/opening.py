@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from trainers.channels.files import MISSING, NO_ROWS, File, Files, damaged
-from trainers.channels.partitions import columns_of
+from trainers.channels.files.files import MISSING, NO_ROWS, File, Files, damaged
+from trainers.channels.files.partitions import columns_of
 from trainers.channels.rows import Roles
 from trainers.channels.table import check_schema, unique_names, without_index
 from trainers.checking import nearest

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.tables import frame, rows_of, same
 from trainers.channels import Channel
-from trainers.channels.opening import open_files
+from trainers.channels.files.opening import open_files
 from trainers.errors import DataError
 
 

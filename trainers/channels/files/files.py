@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels import fingerprint
-from trainers.channels.dealing import deal
-from trainers.channels.partitions import with_values
+from trainers.channels.files.dealing import deal
+from trainers.channels.files.partitions import with_values
 from trainers.channels.rows import QID, Queries, Roles
 from trainers.channels.table import ENCODE, Heading, Table, arrow_rows, join
 from trainers.errors import DataError
@@ -66,7 +66,7 @@ def _by_file(parts: Iterable[tuple[File, int]]) -> list[_Part]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Files:
-    """CSV or Parquet files of one file system, alike in their columns. Make it with `trainers.channels.opening`."""
+    """CSV or Parquet files of one file system, alike in their columns. Make it with `open_files`."""
 
     kind: str
     filesystem: Any

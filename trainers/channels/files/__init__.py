@@ -1,0 +1,16 @@
+"""Rows in files: found by their paths, dealt out to ranks, and read a block at a time."""
+
+from typing import TYPE_CHECKING
+
+from trainers.lazy import load_when_used
+
+if TYPE_CHECKING:
+    from trainers.channels.files.files import Files as Files
+    from trainers.channels.files.opening import (
+        check_delimiter as check_delimiter,
+        filesystem_of as filesystem_of,
+        nothing_found as nothing_found,
+        open_files as open_files,
+    )
+
+load_when_used(__name__)

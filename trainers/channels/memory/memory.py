@@ -1,0 +1,112 @@
+"""`Memory`: rows in the driver's memory, and the shard of each rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainers.channels import fingerprint
+from trainers.channels.memory.numbers import array_features, frame_features
+from trainers.channels.rows import QID, Roles, Said
+from trainers.channels.table import (
+    Heading,
+    Shards,
+    Table,
+    check_filled,
+)
+
+ALL_FEATURES = Roles(target=None)
+"""Of columns whose labels come apart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Memory:
+    """An array or DataFrame, with columns of other roles among the features, or without any.
+
+    Args:
+        features: with those columns.
+        labels: one a row.
+        columns: names of the columns, where they have some.
+        roles: where the columns are that are no features.
+        said: see `Table`.
+    """
+
+    features: Any
+    labels: NDArray[np.float32]
+    columns: tuple[str, ...] | None
+    roles: Roles = ALL_FEATURES
+    said: Said = field(default_factory=dict)
+
+    @classmethod
+    def of_table(cls, table: Table) -> Memory:
+        """The rows of a table."""
+        return cls(features=table.features, labels=table.labels, columns=table.feature_names, said=table.said)
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.labels)
+
+    @property
+    def roles_said(self) -> tuple[str, ...]:
+        """See `Source`."""
+        return tuple(self.said)
+
+    def describe(self) -> dict[str, Any]:
+        """See `Channel.describe`."""
+        return {
+            "kind": "numpy" if isinstance(self.features, np.ndarray) else "pandas",
+            "rows": self.rows,
+            "columns": list(self.columns) if self.columns else None,
+            "files": [],
+            **dict.fromkeys(self.said),
+            **self.roles.described(self.columns),
+        }
+
+    @property
+    def heading(self) -> Heading:
+        """The columns beside the target."""
+        places = self.roles.features(self.features.shape[1])
+        return Heading(names=self.roles.feature_names(self.columns), count=len(places))
+
+    def fingerprint(self) -> str:
+        """See `Channel.fingerprint`."""
+        every = fingerprint.stride(self.rows, self.features.shape[1])
+        return fingerprint.of_rows(self._features(slice(0, None, every)), self.labels, self.said)
+
+    def look(self) -> NDArray[np.float32]:
+        """All labels; the rows were checked when they came."""
+        return self.labels
+
+    def read(self, rank: int, world_size: int) -> Table:
+        """The shard of one rank."""
+        mine: Any = slice(rank, None, world_size)
+        if QID in self.said:
+            mine = np.flatnonzero(self.said[QID] % world_size == rank)
+            check_filled(len(mine), self.said)
+        return Table(
+            features=self._features(mine),
+            labels=np.ascontiguousarray(self.labels[mine]),
+            feature_names=self.roles.feature_names(self.columns),
+            said={role: np.ascontiguousarray(numbers[mine]) for role, numbers in self.said.items()},
+        )
+
+    def _features(self, rows: Any) -> Any:
+        if isinstance(self.features, np.ndarray):
+            return array_features(self.features[rows], self.roles)
+        return frame_features(self.features.iloc[rows], self.roles)
+
+    def read_whole(self) -> Table:
+        """All rows, in their order."""
+        return self.read(0, 1)
+
+    def place(self, num_workers: int) -> Shards | Memory:
+        """One object a rank; the same rows where they are, for this process."""
+        if num_workers == 0:
+            return self
+        import ray
+
+        return Shards(pieces=tuple((ray.put(self.read(rank, num_workers)),) for rank in range(num_workers)))
