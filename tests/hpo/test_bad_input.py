@@ -23,7 +23,8 @@ from hpo.record.store import JobRow, Store
 from tests.support.bad_input import GOOD, RANGES, STATIC, make, rows
 from tests.support.processes import printed
 from trainers import ConfigurationError, DataError, GangError, WarmbandError, XGBoostTrainer
-from trainers.channels import Channel, files
+from trainers.channels import Channel
+from trainers.channels.files import files
 
 HYPERBAND = "HyperbandStrategyConfig: "
 

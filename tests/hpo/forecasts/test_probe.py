@@ -26,7 +26,8 @@ from tests.support import bad_input
 from tests.support.assignments import segment
 from tests.support.boosting import CHANNELS, STATIC
 from trainers import TorchTrainer, Trainer, XGBoostTrainer
-from trainers.channels import Channel, PlacedChannel, files, open_channels
+from trainers.channels import Channel, PlacedChannel, open_channels
+from trainers.channels.files import files
 from trainers.gangs.in_process import cores
 from trainers.gangs.messages import Assignment, Report, Segment
 from trainers.gangs.program import never

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from tests.support.tables import frame, write
-from trainers.channels import Channel, files, fingerprint
+from trainers.channels import Channel, fingerprint
+from trainers.channels.files import files
 from trainers.errors import DataError
 
 

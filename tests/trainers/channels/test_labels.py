@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from tests.support.tables import frame
-from trainers.channels import Channel, LabelRule, files
+from trainers.channels import Channel, LabelRule
+from trainers.channels.files import files
 from trainers.errors import DataError
 
 RULES = (

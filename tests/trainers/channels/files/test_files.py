@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 from tests.support.tables import frame
-from trainers.channels import Channel, files
+from trainers.channels import Channel
+from trainers.channels.files import files
 from trainers.errors import DataError
 
 
