@@ -163,9 +163,10 @@ class Files:
 
         Of large Parquet files it is some row groups whole, so that not every rank decodes all of them.
         """
-        return join(self._shard(rank, world_size))
+        return join(self.pieces(rank, world_size))
 
-    def _shard(self, rank: int, world_size: int) -> Iterator[Table]:
+    def pieces(self, rank: int, world_size: int) -> Iterator[Table]:
+        """The same, a block of rows at a time; see `join` for what is checked of all of them."""
         if QID in self.roles.names:  # Which are a rank's is known once all before were read.
             yield from self._pieces([(file, ()) for file in self.files], rank, world_size)
             return
