@@ -4,60 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from trainers.channels import Channel
-from trainers.data_check.columns import ColumnScan, ColumnSummary
-from trainers.data_check.duplicates import Overlap, RowHashes
+from trainers.data_check.columns import ColumnScan
+from trainers.data_check.duplicates import RowHashes
 from trainers.data_check.findings import findings
-from trainers.data_check.giveaways import Giveaway, Sample, giveaways
-from trainers.data_check.labels import LabelScan, LabelSummary
-from trainers.data_check.loading import COUNTS, Load, loads
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelReport:
-    """What is in a channel.
-
-    Args:
-        name: the channel's.
-        about: its kind, files and columns; see `Channel.describe`.
-        rows: how many.
-        columns: its features.
-        labels: its labels.
-        repeated: rows that another row before is alike, in features and label.
-        twins: rows that have the features of another row.
-        contradictions: labels beyond the first that rows of the same features have.
-        giveaways: columns that tell the label alone.
-        loads: what a worker of gangs of several sizes loads.
-    """
-
-    name: str
-    about: Mapping[str, Any]
-    rows: int
-    columns: tuple[ColumnSummary, ...]
-    labels: LabelSummary
-    repeated: int
-    twins: int
-    contradictions: int
-    giveaways: tuple[Giveaway, ...]
-    loads: tuple[Load, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DataReport:
-    """What is in all channels.
-
-    Args:
-        channels: a report of each.
-        overlaps: rows of others that stand in "train", too.
-        findings: what a person should look at before paying for a job, a sentence each; none are good.
-    """
-
-    channels: tuple[ChannelReport, ...]
-    overlaps: tuple[Overlap, ...]
-    findings: tuple[str, ...]
+from trainers.data_check.giveaways import Sample, giveaways
+from trainers.data_check.labels import LabelScan
+from trainers.data_check.loading import COUNTS, loads
+from trainers.data_check.report import ChannelReport, DataReport
 
 
 def check_data(channels: Mapping[str, Channel], *, workers: int | None = None) -> DataReport:

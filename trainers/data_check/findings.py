@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from trainers.data_check.duplicates import Overlap
-
-if TYPE_CHECKING:
-    from trainers.data_check.check import ChannelReport
+from trainers.data_check.report import ChannelReport
 
 RARE = 0.01
 """A class with a smaller share of the rows is rare."""

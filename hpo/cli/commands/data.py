@@ -72,7 +72,7 @@ def data_check(
     """
     from hpo.cli.checked_data import channels_of
     from hpo.cli.terminal import show, show_json, working
-    from hpo.cli.views.data import report_json, report_parts
+    from hpo.cli.views import report_json, report_parts
     from trainers.data_check import check_data
 
     with working(as_json=as_json):

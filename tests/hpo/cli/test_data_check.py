@@ -88,7 +88,7 @@ def test_what_is_none_of_all_is_refused(folder: Path, tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigurationError, match=message):
             channels_of(what, target, None, allow_code=False)
-    with pytest.raises(DataError, match="other.csv does not exist"):
+    with pytest.raises(DataError, match=r"other\.csv does not exist"):
         channels_of([str(tmp_path / "other.csv")], None, None, allow_code=False)
 
 
