@@ -245,4 +245,5 @@ def _shape(channel: Channel) -> tuple[int, int]:
 def _part(channel: Channel) -> int:
     """The step between measured rows: of so many, one is measured."""
     rows, width = _shape(channel)
-    return max(1, math.ceil(rows / MOST_ROWS), math.ceil(rows * width / MOST_CELLS))
+    cells = channel.entries if channel.sparse else rows * width
+    return max(1, math.ceil(rows / MOST_ROWS), math.ceil(cells / MOST_CELLS))

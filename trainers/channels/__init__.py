@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         PlacedFolder as PlacedFolder,
     )
     from trainers.channels.inputs import (
+        Reads as Reads,
         check_channels as check_channels,
         open_channels as open_channels,
         refuse_unread as refuse_unread,
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
     from trainers.channels.placed import PlacedChannel as PlacedChannel, about as about
     from trainers.channels.ray_data import RayData as RayData
     from trainers.channels.rows import LOWER as LOWER, QID as QID, ROLES as ROLES, WEIGHT as WEIGHT
+    from trainers.channels.sparse import (
+        from_parts_of as from_parts_of,
+        is_sparse as is_sparse,
+        parts_of as parts_of,
+    )
     from trainers.channels.table import Table as Table, interleave as interleave
 
 load_when_used(__name__)

@@ -37,6 +37,10 @@ class Source(Protocol):
     def roles_said(self) -> tuple[str, ...]:
         """What is said of each row beside its label."""
 
+    @property
+    def sparse(self) -> bool:
+        """Whether features come as SciPy's CSR."""
+
     def describe(self) -> dict[str, Any]:
         """See `Channel.describe`."""
 
@@ -88,7 +92,8 @@ class Channel:
 
         Args:
             source: a pandas DataFrame; a NumPy array with two dimensions; a pair (X, y) of them, or (X, y, said) with
-                what else is said of each row, such as {"weight": w}; a path, a URI (`s3://`, `gs://`, `file://`), a
+                what else is said of each row, such as {"weight": w}, where X may be a sparse matrix of SciPy's, whose
+                absent entries are missing; a path, a URI (`s3://`, `gs://`, `file://`), a
                 directory, a pattern (`part-*.csv`) or a list of these, of .csv or .parquet files; a
                 `ray.data.Dataset`; a `Folder` of files as they are; or a channel, which is returned under `name`.
             target: the column to predict, by name or position; None is the first column, with or without a header, or
@@ -127,6 +132,16 @@ class Channel:
     def said(self) -> tuple[str, ...]:
         """What is said of each row beside its label, of `rows.ROLES`."""
         return self.source.roles_said
+
+    @property
+    def sparse(self) -> bool:
+        """Whether its features come as SciPy's CSR, in which absent entries are missing."""
+        return self.source.sparse
+
+    @property
+    def entries(self) -> int:
+        """How many entries sparse rows have; 0 for dense ones."""
+        return int(self.source.features.nnz) if isinstance(self.source, Memory) and self.sparse else 0
 
     @property
     def margins(self) -> int:

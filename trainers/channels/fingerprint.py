@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trainers.channels.sparse import is_sparse, parts_of
+
 MOST_BYTES = 64 << 20
 """How many bytes of features are read for a digest: every row of less than that, every so many-th row of more."""
 
@@ -32,6 +34,9 @@ def of_rows(features: Any, labels: NDArray[np.float32], said: Mapping[str, NDArr
     digest = _start("rows", len(labels), features.shape[1])
     if isinstance(features, np.ndarray):
         digest.update(np.ascontiguousarray(features))
+    elif is_sparse(features):
+        for array in parts_of(features).values():
+            digest.update(array)
     else:
         from pandas.util import hash_pandas_object
 

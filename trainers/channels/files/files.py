@@ -118,6 +118,11 @@ class Files:
             raise DataError(f"the files cannot be read: {error}; check that they are still there") from None
 
     @property
+    def sparse(self) -> bool:
+        """See `Source`."""
+        return False
+
+    @property
     def roles_said(self) -> tuple[str, ...]:
         """See `Source`."""
         return self.roles.names
