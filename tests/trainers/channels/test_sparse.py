@@ -136,3 +136,11 @@ def test_who_reads_dense_rows_alone_refuses_before_a_start() -> None:
 def test_columns_are_compared_with_those_that_are_trained_on() -> None:
     with pytest.raises(DataError, match="there are 8 columns beside the target, and 9 in channel 'train'"):
         Channel.of((X[:, :8], Y), name="other").check_like(Channel.of((X, Y), name="train"))
+
+
+def test_the_column_that_changed_is_named() -> None:
+    other = X.copy()
+    at = int(np.flatnonzero(other.indices == 4)[0])
+    other.data[at] += 1
+    before, now = Channel.of((X, Y)).parts(), Channel.of((other, Y)).parts()
+    assert [name for name in before if before[name] != now[name]] == ["column '4'"]

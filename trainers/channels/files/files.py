@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from trainers.channels import fingerprint
 from trainers.channels.files.dealing import deal
 from trainers.channels.files.partitions import with_values
+from trainers.channels.fingerprint import Parts
 from trainers.channels.rows import QID, Queries, Roles
 from trainers.channels.table import ENCODE, Heading, Table, arrow_rows, join
 from trainers.errors import DataError
@@ -109,13 +110,25 @@ class Files:
     def fingerprint(self) -> str:
         """See `Channel.fingerprint`."""
         try:
-            infos = self.filesystem.get_file_info([file.path for file in self.files])
-            whole = self.scheme in ("", "file://") and sum(info.size or 0 for info in infos) <= QUICK_BYTES
+            infos, whole = self._infos()
             values = [file.values for file in self.files if file.values]
             read_as = (self.kind, self.columns, self.delimiter, self.roles.target, *self.roles.said, *values)
             return fingerprint.of_files(read_as, self.filesystem, infos, whole=whole)
         except OSError as error:
-            raise DataError(f"the files cannot be read: {error}; check that they are still there") from None
+            raise _unreadable(error) from None
+
+    def parts(self) -> Parts:
+        """See `Channel.parts`."""
+        try:
+            infos, whole = self._infos()
+            return fingerprint.parts_of_files(self.filesystem, infos, whole=whole)
+        except OSError as error:
+            raise _unreadable(error) from None
+
+    def _infos(self) -> tuple[list[Any], bool]:
+        """What the file system says of the files, and whether they are digested by their bytes."""
+        infos = self.filesystem.get_file_info([file.path for file in self.files])
+        return infos, self.scheme in ("", "file://") and sum(info.size or 0 for info in infos) <= QUICK_BYTES
 
     @property
     def sparse(self) -> bool:
@@ -155,9 +168,10 @@ class Files:
 
         Of large Parquet files it is some row groups whole, so that not every rank decodes all of them.
         """
-        return join(self._shard(rank, world_size))
+        return join(self.pieces(rank, world_size))
 
-    def _shard(self, rank: int, world_size: int) -> Iterator[Table]:
+    def pieces(self, rank: int, world_size: int) -> Iterator[Table]:
+        """The same, a block of rows at a time; see `join` for what is checked of all of them."""
         if QID in self.roles.names:  # Which are a rank's is known once all before were read.
             yield from self._pieces([(file, ()) for file in self.files], rank, world_size)
             return
@@ -287,6 +301,10 @@ class Files:
 
 def _cells(count: str) -> str:
     return f"{count} cell" + ("s" if count != "1" else "")
+
+
+def _unreadable(error: OSError) -> DataError:
+    return DataError(f"the files cannot be read: {error}; check that they are still there")
 
 
 def damaged(path: str, problem: object) -> str:

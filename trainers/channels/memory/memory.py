@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels import fingerprint
+from trainers.channels.fingerprint import Parts
 from trainers.channels.memory.numbers import array_features, frame_features
 from trainers.channels.rows import QID, Roles, Said
 from trainers.channels.sparse import is_sparse
@@ -80,9 +81,17 @@ class Memory:
 
     def fingerprint(self) -> str:
         """See `Channel.fingerprint`."""
+        return fingerprint.of_rows(self._digested(), self.labels, self.said)
+
+    def parts(self) -> Parts:
+        """See `Channel.parts`."""
+        names = self.heading.names or tuple(map(str, range(self.heading.count)))
+        return fingerprint.parts_of_rows(self._digested(), self.labels, self.said, names)
+
+    def _digested(self) -> Any:
+        """One row in so many."""
         width = 2 * self.features.nnz // self.rows if self.sparse else self.features.shape[1]
-        every = fingerprint.stride(self.rows, width)
-        return fingerprint.of_rows(self._features(slice(0, None, every)), self.labels, self.said)
+        return self._features(slice(0, None, fingerprint.stride(self.rows, width)))
 
     def look(self) -> NDArray[np.float32]:
         """All labels; the rows were checked when they came."""
