@@ -13,7 +13,7 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from trainers.channels.channel import Channel as Channel
-    from trainers.channels.files import Files as Files
+    from trainers.channels.files import Files as Files, LibsvmFiles as LibsvmFiles
     from trainers.channels.folder import (
         FETCH_SECONDS as FETCH_SECONDS,
         Distribution as Distribution,
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from trainers.channels.inputs import (
         Reads as Reads,
+        agree as agree,
         check_channels as check_channels,
         open_channels as open_channels,
         refuse_unread as refuse_unread,

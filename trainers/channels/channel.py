@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.channels.files import Files, check_delimiter, open_files
+from trainers.channels.files import Files, LibsvmFiles, check_delimiter, open_files
 from trainers.channels.fingerprint import Parts
 from trainers.channels.folder import Folder, OpenedFolder, PlacedFolder
 from trainers.channels.labels import LabelRule
@@ -57,7 +57,7 @@ class Source(Protocol):
     def read(self, rank: int, world_size: int) -> Table:
         """The shard of one rank, read in this process."""
 
-    def place(self, num_workers: int) -> Files | Memory | Shards | PlacedFolder:
+    def place(self, num_workers: int) -> Files | LibsvmFiles | Memory | Shards | PlacedFolder:
         """The channel as placed for the workers; for 0 workers, for this process."""
 
 
@@ -98,7 +98,7 @@ class Channel:
             source: a pandas DataFrame; a NumPy array with two dimensions; a pair (X, y) of them, or (X, y, said) with
                 what else is said of each row, such as {"weight": w}, where X may be a sparse matrix of SciPy's, whose
                 absent entries are missing; a path, a URI (`s3://`, `gs://`, `file://`), a
-                directory, a pattern (`part-*.csv`) or a list of these, of .csv or .parquet files; a
+                directory, a pattern (`part-*.csv`) or a list of these, of .csv, .parquet or .libsvm files; a
                 `ray.data.Dataset`; a `Folder` of files as they are; or a channel, which is returned under `name`.
             target: the column to predict, by name or position; None is the first column, with or without a header, or
                 the lower bound of the labels, if one is given.
@@ -145,6 +145,8 @@ class Channel:
     @property
     def entries(self) -> int:
         """How many entries sparse rows have; 0 for dense ones."""
+        if isinstance(self.source, LibsvmFiles):
+            return self.source.entries
         return int(self.source.features.nnz) if isinstance(self.source, Memory) and self.sparse else 0
 
     @property
@@ -272,5 +274,5 @@ def _source(
         return RayData.of(source, target, given)
     raise ConfigurationError(
         f"cannot read from {type(source).__name__}; give a DataFrame, an array with two dimensions, a pair (X, y), "
-        "(X, y, {'weight': w}), paths or URIs of .csv or .parquet files, a ray.data.Dataset, or a Folder"
+        "(X, y, {'weight': w}), paths or URIs of .csv, .parquet or .libsvm files, a ray.data.Dataset, or a Folder"
     )

@@ -69,7 +69,7 @@ def of_files(read_as: Iterable[object], filesystem: Any, infos: Iterable[Any], *
             digest.update(repr((info.base_name, info.size, info.mtime_ns)).encode())
             continue
         digest.update(repr(info.size).encode())
-        with filesystem.open_input_stream(info.path) as stream:
+        with filesystem.open_input_stream(info.path, compression=None) as stream:
             while piece := stream.read(_PIECE):
                 digest.update(piece)
     return str(digest.hexdigest())
@@ -102,7 +102,7 @@ def parts_of_files(filesystem: Any, infos: Sequence[Any], *, whole: bool) -> Par
         if not whole:
             digest.update(repr(info.mtime_ns).encode())
         else:
-            with filesystem.open_input_stream(info.path) as stream:
+            with filesystem.open_input_stream(info.path, compression=None) as stream:
                 while piece := stream.read(_PIECE):
                     digest.update(piece)
         parts[f"file {info.path}"] = digest.hexdigest()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from trainers.channels.channel import Channel
+from trainers.channels.files import LibsvmFiles, agreed
 from trainers.channels.folder import OpenedFolder
 from trainers.channels.labels import LabelRule
+from trainers.channels.memory import Memory
 from trainers.checking import nearest
 from trainers.errors import ConfigurationError
 
@@ -37,7 +40,18 @@ def open_channels(channels: Mapping[str, Any], *, train: bool = True) -> dict[st
         near = nearest("train", channels, cutoff=0.3)
         hint = f"; did you mean it by {near!r}?" if near else ""
         raise ConfigurationError(f'channels are {sorted(channels)} and need one called "train"{hint}')
-    return {name: Channel.of(source, name=name) for name, source in channels.items()}
+    return agree({name: Channel.of(source, name=name) for name, source in channels.items()})
+
+
+def agree(channels: Mapping[str, Channel]) -> dict[str, Channel]:
+    """The channels, those of libsvm files with one numbering of columns, and as many; see `files.agreed`."""
+    found = {name: source for name, channel in channels.items() if isinstance(source := channel.source, LibsvmFiles)}
+    others = [channel.source.heading for channel in channels.values() if isinstance(channel.source, Memory)]
+    sources = agreed(found, max((heading.count for heading in others if heading), default=0))
+    return {
+        name: replace(channel, source=sources[name]) if name in sources else channel
+        for name, channel in channels.items()
+    }
 
 
 def check_channels(
@@ -100,7 +114,8 @@ def refuse_unread(channels: Mapping[str, Channel], trainer: Reads) -> None:
         if channel.sparse and not trainer.takes_sparse:
             raise ConfigurationError(
                 f"channel {name!r} has sparse rows, and {who} reads dense ones alone; give X.toarray(), in which "
-                "what is absent is 0, or train with XGBoostTrainer"
+                "what is absent is 0, of libsvm files that of sklearn.datasets.load_svmlight_file, or train with "
+                "XGBoostTrainer"
             )
         if isinstance(channel.source, OpenedFolder) and not trainer.takes_folders:
             raise ConfigurationError(

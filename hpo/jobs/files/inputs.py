@@ -15,7 +15,19 @@ import numpy as np
 
 from hpo.jobs.files.changes import changed, changes
 from trainers import storage
-from trainers.channels import Channel, Files, Folder, Memory, OpenedFolder, Table, from_parts_of, is_sparse, parts_of
+from trainers.channels import (
+    Channel,
+    Files,
+    Folder,
+    LibsvmFiles,
+    Memory,
+    OpenedFolder,
+    Table,
+    agree,
+    from_parts_of,
+    is_sparse,
+    parts_of,
+)
 from trainers.datasets import find, load
 from trainers.errors import CheckpointError, DataError, WarmbandError
 
@@ -150,7 +162,7 @@ def open_inputs(recorded: Mapping[str, Any], *, data_dir: str | None = None) -> 
                 "HyperparameterTuner.attach(NAME).resume(inputs=...)"
             ) from error
     check_same(recorded, channels)
-    return channels
+    return agree(channels)
 
 
 def check_same(recorded: Mapping[str, Any], channels: Mapping[str, Channel]) -> None:
@@ -177,7 +189,7 @@ def _how(channel: Channel, folder: str, *, copied: bool) -> dict[str, Any]:
     source = channel.source
     if channel.origin:
         return dict(channel.origin)
-    if isinstance(source, Files | OpenedFolder):
+    if isinstance(source, Files | LibsvmFiles | OpenedFolder):
         return source.reopened_with()
     if not isinstance(source, Memory) or not copied:
         return {}

@@ -12,10 +12,12 @@ import pytest
 import scipy.sparse as sp
 import xgboost
 from ray.train import ScalingConfig
+from sklearn.datasets import dump_svmlight_file
 
 from tests.support.assignments import assignment
 from tests.support.process_gang import ProcessGang, process_gang, serve_alone
 from trainers import Channel, XGBoostTrainer, storage
+from trainers.channels import open_channels
 from trainers.gangs.messages import Assignment, Segment
 
 RANDOM = np.random.default_rng(5)
@@ -97,6 +99,32 @@ def test_three_workers_learn_what_one_does(gang: ProcessGang, tmp_path: Path, ca
     )
     rows = xgboost.DMatrix(X)
     np.testing.assert_allclose(three.predict(rows), one.predict(rows), rtol=1e-4)
+
+
+@pytest.mark.process
+def test_three_workers_learn_from_libsvm_files_what_one_does_from_memory(gang: ProcessGang, tmp_path: Path) -> None:
+    folders = {"train": slice(None), "validation": PART}
+    for name, part in folders.items():
+        (tmp_path / name).mkdir()
+        for number, rows in enumerate(np.array_split(np.arange(ROWS)[part], 4)):
+            dump_svmlight_file(X[rows], Y[rows], str(tmp_path / name / f"{number}.libsvm"), zero_based=False)
+
+    def program(from_files: bool) -> Callable[[], Any]:
+        parts = {name: (X[part], Y[part]) for name, part in folders.items()}
+
+        def make() -> Any:
+            trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters=BINARY)
+            sources: dict[str, Any] = {name: str(tmp_path / name) for name in parts} if from_files else parts
+            opened = trainer.checked(open_channels(sources))
+            return trainer.program({name: channel.place(0) for name, channel in opened.items()})
+
+        return make
+
+    answers = gang.run(program(from_files=True), order(tmp_path / "three", CASES[0]))
+    [alone] = serve_alone(program(from_files=False)(), order(tmp_path / "one", CASES[0]))
+    for [answer] in answers:
+        assert isinstance(answer, Segment), answer
+        assert answer.reports[-1].metrics == pytest.approx(alone.reports[-1].metrics, rel=1e-4)
 
 
 def test_what_is_absent_is_missing_and_an_explicit_0_is_0(tmp_path: Path) -> None:

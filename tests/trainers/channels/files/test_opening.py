@@ -109,7 +109,8 @@ def test_of_refuses(source: Any, options: dict[str, Any], error: type[Exception]
         ({"a.csv": "y,a\n1,2\n", "b.csv": "y,b\n1,2\n"}, {}, DataError, r"b.csv has 2 columns \(y, b\)"),
         ({"a.csv": "1,2\n", "b.csv": "1,2,3\n"}, {}, DataError, "b.csv has 3 columns without names"),
         ({"a.csv": "1,2\n", "b.parquet": "PAR1"}, {}, ConfigurationError, "files of one kind"),
-        ({"a.csv.gz": "1,2\n"}, {}, ConfigurationError, "end in .csv or .parquet"),
+        ({"a.parquet.gz": "PAR1"}, {}, ConfigurationError, "end in .csv, .parquet, .libsvm, .svm or .svmlight, text"),
+        ({"a.csv": "1,2\n", "b.csv.gz": "1,2\n"}, {}, ConfigurationError, "a.csv and .*b.csv.gz: give files of one k"),
         ({"a.parquet": "PAR1 cut off"}, {}, DataError, "a.parquet is cut short or damaged.*again"),
         ({"a.csv": "y,a\n1,2\n"}, {"target": "yy"}, ConfigurationError, "did you mean 'y'"),
         ({"a.csv": "1,2\n"}, {"target": "y"}, ConfigurationError, "give a position"),
@@ -133,7 +134,7 @@ def test_of_refuses_files(
         ("trian.csv", "trian.csv does not exist; did you mean .*/train.csv[?]"),
         ("elsewhere.csv", "elsewhere.csv does not exist; check the path"),
         ("part-*.csv", r"part-\*.csv matches no file; check the pattern"),
-        ("empty", "empty is a directory without a .csv or .parquet file; give another"),
+        ("empty", "empty is a directory without a file of rows, .csv, .parquet.*; give another"),
     ],
 )
 def test_what_is_not_there_is_told_apart(tmp_path: Path, asked: str, message: str) -> None:
