@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -19,7 +19,7 @@ from trainers.channels.memory import Memory, from_array, from_frame, from_parts,
 from trainers.channels.placed import PlacedChannel, about, check_labels, checked
 from trainers.channels.ray_data import RayData
 from trainers.channels.rows import BASE_MARGIN, LOWER, QID, UPPER, WEIGHT, checked_roles
-from trainers.channels.table import Heading, Shards, Table, check_shard
+from trainers.channels.table import Heading, Shards, Table, check_shard, join
 from trainers.errors import ConfigurationError
 
 
@@ -59,6 +59,10 @@ class Source(Protocol):
 
     def place(self, num_workers: int) -> Files | LibsvmFiles | Memory | Shards | PlacedFolder:
         """The channel as placed for the workers; for 0 workers, for this process."""
+
+
+BLOCK_ROWS = 1 << 16
+"""Rows of a block out of memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -229,6 +233,22 @@ class Channel:
     def read_whole(self) -> Table:
         """All rows, in their order, in this process."""
         return self.read(0, 1)
+
+    def pieces(self) -> Iterator[Table]:
+        """All rows, a block at a time, in this process; blocks of files, of `BLOCK_ROWS` in memory.
+
+        Raises:
+            ConfigurationError: it is a folder, or a Ray Dataset, whose blocks this process does not have.
+            DataError: rows are damaged; what `rules` say of labels is not checked.
+        """
+        with about(self.name):
+            if isinstance(self.source, Files):
+                for piece in self.source.pieces(0, 1):
+                    yield join([piece]) if len(piece.labels) else piece  # Which checks it.
+            elif isinstance(self.source, Memory):
+                yield from self.source.pieces(BLOCK_ROWS)
+            else:
+                raise ConfigurationError("it is no table of files or in memory, whose rows come in blocks")
 
     def place(self, num_workers: int) -> PlacedChannel:
         """Makes the channel readable by each of `num_workers` workers, on any node.

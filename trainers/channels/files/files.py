@@ -190,6 +190,10 @@ class Files:
             left = _by_file(parts[index] for index in groups.by_row)
         yield from self._pieces(left, rank, world_size)
 
+    def decoded(self, rank: int, world_size: int) -> float:
+        """The share of all rows that a rank decodes to have its own."""
+        return 1.0
+
     def _decoded(self, files: Iterable[File]) -> int:
         """About how many bytes Parquet files have in memory."""
         return sum(file.weight for file in files) * self.width * 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,6 +110,17 @@ class Memory:
             feature_names=self.roles.feature_names(self.columns),
             said={role: np.ascontiguousarray(numbers[mine]) for role, numbers in self.said.items()},
         )
+
+    def pieces(self, rows: int) -> Iterator[Table]:
+        """All rows, so many at a time."""
+        for start in range(0, self.rows, rows):
+            mine = slice(start, start + rows)
+            yield Table(
+                features=self._features(mine),
+                labels=self.labels[mine],
+                feature_names=self.roles.feature_names(self.columns),
+                said={role: numbers[mine] for role, numbers in self.said.items()},
+            )
 
     def _features(self, rows: Any) -> Any:
         if self.sparse:
