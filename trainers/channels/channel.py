@@ -242,7 +242,7 @@ class Channel:
             DataError: rows are damaged; what `rules` say of labels is not checked.
         """
         with about(self.name):
-            if isinstance(self.source, Files):
+            if isinstance(self.source, Files | LibsvmFiles):
                 for piece in self.source.pieces(0, 1):
                     yield join([piece]) if len(piece.labels) else piece  # Which checks it.
             elif isinstance(self.source, Memory):
