@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from trainers.channels import fingerprint
 from trainers.channels.files.dealing import deal
+from trainers.channels.files.kinds import PACKING, is_packed
 from trainers.channels.files.partitions import with_values
 from trainers.channels.fingerprint import Parts
 from trainers.channels.rows import QID, Queries, Roles
@@ -93,6 +94,11 @@ class Files:
         return Heading(names=self.roles.feature_names(self.columns), count=len(self.roles.features(self.width)))
 
     @property
+    def text_bytes(self) -> int:
+        """Bytes of CSV files, about those of what is in them where they are compressed."""
+        return sum(file.weight * (PACKING if is_packed(file.path) else 1) for file in self.files)
+
+    @property
     def _own_width(self) -> int:
         """Columns that stand in the files."""
         return self.width - len(self.files[0].values)
@@ -101,8 +107,7 @@ class Files:
         """All labels of small local files, read whole; of larger ones nothing, after reading their beginning."""
         if self.scheme not in ("", "file://"):
             return None
-        size = sum(file.weight for file in self.files) if self.kind == "csv" else self._decoded(self.files)
-        if size <= QUICK_BYTES:
+        if (self.text_bytes if self.kind == "csv" else self._decoded(self.files)) <= QUICK_BYTES:
             return self.read_whole().labels
         next(self._blocks(self.files[0]), None)
         return None
@@ -129,6 +134,11 @@ class Files:
         """What the file system says of the files, and whether they are digested by their bytes."""
         infos = self.filesystem.get_file_info([file.path for file in self.files])
         return infos, self.scheme in ("", "file://") and sum(info.size or 0 for info in infos) <= QUICK_BYTES
+
+    @property
+    def sparse(self) -> bool:
+        """See `Source`."""
+        return False
 
     @property
     def roles_said(self) -> tuple[str, ...]:
