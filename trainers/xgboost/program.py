@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from trainers import steady
-from trainers.channels import QID, WEIGHT, PlacedChannel, Table
+from trainers.channels import BASE_MARGIN, QID, WEIGHT, PlacedChannel, Table
 from trainers.checkpoint import UNKNOWN
 from trainers.errors import DataError, DivergedError
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
 from trainers.xgboost.booster import CPU, booster_parameters, check_device, device_of, load_booster
 from trainers.xgboost.evaluation import Evaluation, Share, Sum, classes_of, sum_over
 from trainers.xgboost.halting import Looks
-from trainers.xgboost.labels import check_names, check_said
+from trainers.xgboost.labels import check_margins, check_names, check_said
 
 KEPT = 2
 """Values of `max_bin`, or ways to hold rows, that a gang keeps matrices for: those that trials used last."""
@@ -38,6 +38,8 @@ class _Session:
     add: Sum
     said: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By channel; see `trainers.channels.Table`."""
+    margins: dict[str, int] = field(default_factory=dict)
+    """By channel, how many a row has."""
     shares: dict[str, Share] = field(default_factory=dict)
     matrices: dict[tuple[str, int], Any] = field(default_factory=dict)
     """To train on; those used last stand last."""
@@ -91,7 +93,9 @@ class XGBoostProgram:
         loaded = time.perf_counter()
         self._session = _Session(context, _join(context), sum_over(context.world_size))
         joined = time.perf_counter()
-        self._session.said = {name: tuple(table.said) for name, table in {"train": train, **evaluated}.items()}
+        tables = {"train": train, **evaluated}
+        self._session.said = {name: tuple(table.said) for name, table in tables.items()}
+        self._session.margins = {name: _margins(table) for name, table in tables.items()}
         self._check_all("train", train)
         self._session.matrices[_kind(self._static)] = self._matrix(*_kind(self._static), train)
         self._share_out(evaluated)
@@ -112,6 +116,7 @@ class XGBoostProgram:
         session = self._opened()
         for name, roles in session.said.items():  # The objective may be tuned.
             check_said(name, roles, assignment.hyperparameters, session.context.world_size)
+        check_margins(session.margins, assignment.hyperparameters)
         train = self._matrix_of(assignment.hyperparameters)
         evaluation = self._evaluation(assignment.hyperparameters)
         context = session.context
@@ -182,7 +187,8 @@ class XGBoostProgram:
                     session.whole[name] = self._matrix(*_PLAIN, self._channels[name].read_whole())
             return session.whole
 
-        return Evaluation(hyperparameters, session.shares, whole, session.add)
+        joined = session.context.world_size > 1
+        return Evaluation(hyperparameters, session.shares, whole, session.add, joined=joined)
 
     def _share_out(self, tables: Mapping[str, Table]) -> None:
         """Takes this worker's rows of the channels that are evaluated.
@@ -227,6 +233,12 @@ class XGBoostProgram:
         if (method, max_bin) == _PLAIN:
             return xgboost.DMatrix(**arguments)
         return xgboost.QuantileDMatrix(**arguments, max_bin=max_bin)
+
+
+def _margins(table: Table) -> int:
+    """How many margins a row has."""
+    margins = table.said.get(BASE_MARGIN)
+    return 0 if margins is None else 1 if margins.ndim == 1 else margins.shape[1]
 
 
 def _kind(hyperparameters: Mapping[str, Any]) -> tuple[str, int]:

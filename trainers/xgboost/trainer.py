@@ -17,7 +17,7 @@ from trainers.tunable import Tunable
 from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
 from trainers.xgboost.checks import check_parameters
 from trainers.xgboost.halting import goes_on_exactly
-from trainers.xgboost.labels import check_margins, check_names, check_said, label_rules
+from trainers.xgboost.labels import check_margins, check_names, check_said, check_several, label_rules
 from trainers.xgboost.parameters import FIXED, ROUNDS, metric_names
 from trainers.xgboost.program import XGBoostProgram
 from trainers.xgboost.ray_backend import check_backend
@@ -108,11 +108,7 @@ class XGBoostTrainer(Trainer):
             raise ConfigurationError(
                 f"tree_method 'exact' does not distribute over {workers} workers; use 'hist', or num_workers=1"
             )
-        if workers > 1 and hyperparameters.get("objective") == "survival:cox":
-            raise ConfigurationError(
-                f"objective 'survival:cox' compares each row with all that live longer, and {workers} workers would "
-                "compare those of a shard alone; use 'survival:aft', or num_workers=1"
-            )
+        check_several(str(hyperparameters.get("objective")), workers)
 
     def _check_threads(self, hyperparameters: Mapping[str, Any]) -> None:
         """Refuses more threads than a worker holds cores; in hand, and beside GPUs, these are what the machine has."""
