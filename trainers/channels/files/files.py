@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, islice
@@ -28,6 +28,8 @@ _COUNTED_ROWS = 1_000_000
 _BLOCK_BYTES = 1 << 20
 _CELL_BYTES = 32
 _BLOCK_CELLS = 1 << 20
+_MOST_CELLS = 8 << 20
+_LEAST_PART = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +102,7 @@ class Files:
         """All labels of small local files, read whole; of larger ones nothing, after reading their beginning."""
         if self.scheme not in ("", "file://"):
             return None
-        size = sum(file.weight for file in self.files) if self.kind == "csv" else self._decoded(self.files)
-        if size <= QUICK_BYTES:
+        if self._size(self.files) <= QUICK_BYTES:
             return self.read_whole().labels
         next(self._blocks(self.files[0]), None)
         return None
@@ -150,25 +151,33 @@ class Files:
 
         Of large Parquet files it is some row groups whole, so that not every rank decodes all of them.
         """
-        return join(self._shard(rank, world_size))
+        return join(self.pieces(rank, world_size))
 
-    def _shard(self, rank: int, world_size: int) -> Iterator[Table]:
+    def pieces(self, rank: int, world_size: int, *, each: bool = False) -> Iterator[Table]:
+        """The same in pieces of few megabytes; with `each`, a piece is checked when it comes."""
         if QID in self.roles.names:  # Which are a rank's is known once all before were read.
-            yield from self._pieces([(file, ()) for file in self.files], rank, world_size)
+            yield from self._pieces([(file, ()) for file in self.files], rank, world_size, each=each)
             return
-        files = deal([file.weight for file in self.files], world_size)
-        yield from self._pieces([(self.files[index], ()) for index in files.whole[rank]], 0, 1)
-        left: list[_Part] = [(self.files[index], ()) for index in files.by_row]
-        if sum(len(file.groups) for file, _ in left) > 1 and self._decoded(file for file, _ in left) > QUICK_BYTES:
-            parts = [(file, group) for file, _ in left for group in range(len(file.groups))]
-            groups = deal([file.groups[group] for file, group in parts], world_size)
-            yield from self._pieces(_by_file(parts[index] for index in groups.whole[rank]), 0, 1)
-            left = _by_file(parts[index] for index in groups.by_row)
-        yield from self._pieces(left, rank, world_size)
+        dealt = deal([file.weight for file in self.files], world_size)
+        yield from self._pieces([(self.files[index], ()) for index in dealt.whole[rank]], 0, 1, each=each)
+        files = [self.files[index] for index in dealt.by_row]
+        left: list[_Part] = [(file, ()) for file in files]
+        if self._size(files) <= QUICK_BYTES:
+            yield from self._pieces(left, rank, world_size, each=each)
+            return
+        if sum(len(file.groups) for file in files) > 1:
+            parts = [(file, group) for file in files for group in range(len(file.groups))]
+            dealt = deal([file.groups[group] for file, group in parts], world_size)
+            yield from self._pieces(_by_file(parts[index] for index in dealt.whole[rank]), 0, 1, each=each)
+            left = [(parts[index][0], (parts[index][1],)) for index in dealt.by_row]
+        for part, turns in zip(left, dealt.turns, strict=True):
+            if rank in turns:
+                yield from self._pieces([part], rank, world_size, turns, each=each)
 
-    def _decoded(self, files: Iterable[File]) -> int:
-        """About how many bytes Parquet files have in memory."""
-        return sum(file.weight for file in files) * self.width * 8
+    def _size(self, files: Sequence[File]) -> int:
+        """Bytes of CSV files, and about how many Parquet files have in memory."""
+        weight = sum(file.weight for file in files)
+        return weight if self.kind == "csv" else weight * self.width * 8
 
     def read_whole(self) -> Table:
         """All rows, in their order."""
@@ -178,7 +187,9 @@ class Files:
         """The same files, which every worker reads for itself."""
         return self
 
-    def _pieces(self, parts: Iterable[_Part], rank: int, world_size: int) -> Iterator[Table]:
+    def _pieces(
+        self, parts: Iterable[_Part], rank: int, world_size: int, turns: Sequence[int] = (), *, each: bool = False
+    ) -> Iterator[Table]:
         """The rows of one rank, out of files or row groups of them, one after the other."""
         seen, queries = 0, Queries() if QID in self.roles.names else None
         for file, groups in parts:
@@ -197,6 +208,8 @@ class Files:
                         world_size=world_size,
                         number=number,
                         queries=queries,
+                        turns=turns,
+                        each=each,
                     )
                 except DataError as error:
                     raise DataError(f"{self.scheme}{file.path}: {error}") from None
@@ -239,8 +252,14 @@ class Files:
     def _parquet_blocks(self, file: File, groups: tuple[int, ...]) -> Iterator[Any]:
         from pyarrow import parquet
 
-        with self.filesystem.open_input_file(file.path) as stream, parquet.ParquetFile(stream) as opened:
-            rows = max(1024, _BLOCK_CELLS // self.width)
+        # Of large row groups a part at a time: by default, all bytes of one come into memory.
+        large = max(file.groups) * self.width * 8 > QUICK_BYTES
+        part = max(_LEAST_PART, _BLOCK_BYTES * 8 // self.width) if large else 0
+        with (
+            self.filesystem.open_input_file(file.path) as stream,
+            parquet.ParquetFile(stream, buffer_size=part) as opened,
+        ):
+            rows = max(min(1024, _MOST_CELLS // self.width), _BLOCK_CELLS // self.width, 1)
             yield from opened.iter_batches(
                 batch_size=rows, row_groups=list(groups) or None, columns=list((self.columns or ())[: self._own_width])
             )
