@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels.files import Files, check_delimiter, open_files
+from trainers.channels.fingerprint import Parts
 from trainers.channels.folder import Folder, OpenedFolder, PlacedFolder
 from trainers.channels.labels import LabelRule
 from trainers.channels.memory import Memory, from_array, from_frame, from_parts, is_frame, plain_array
@@ -42,6 +43,9 @@ class Source(Protocol):
 
     def fingerprint(self) -> str | None:
         """See `Channel.fingerprint`."""
+
+    def parts(self) -> Parts:
+        """See `Channel.parts`."""
 
     def look(self) -> NDArray[np.float32] | None:
         """All labels, after checking what rows can be checked within a second; None where that takes longer."""
@@ -158,6 +162,15 @@ class Channel:
         """
         with about(self.name):
             return self.source.fingerprint()
+
+    def parts(self) -> Parts:
+        """Digests of files, or of columns in memory, by their names: what has changed where fingerprints differ.
+
+        Raises:
+            DataError: a file is gone, or cannot be read.
+        """
+        with about(self.name):
+            return self.source.parts()
 
     def expecting(self, rules: tuple[LabelRule, ...]) -> Channel:
         """The same channel, whose labels are checked by these rules wherever they are read."""

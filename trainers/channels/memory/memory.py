@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels import fingerprint
+from trainers.channels.fingerprint import Parts
 from trainers.channels.memory.numbers import array_features, frame_features
 from trainers.channels.rows import QID, Roles, Said
 from trainers.channels.table import (
@@ -76,6 +77,12 @@ class Memory:
         """See `Channel.fingerprint`."""
         every = fingerprint.stride(self.rows, self.features.shape[1])
         return fingerprint.of_rows(self._features(slice(0, None, every)), self.labels, self.said)
+
+    def parts(self) -> Parts:
+        """See `Channel.parts`."""
+        every = fingerprint.stride(self.rows, self.features.shape[1])
+        names = self.heading.names or tuple(map(str, range(self.heading.count)))
+        return fingerprint.parts_of_rows(self._features(slice(0, None, every)), self.labels, self.said, names)
 
     def look(self) -> NDArray[np.float32]:
         """All labels; the rows were checked when they came."""
