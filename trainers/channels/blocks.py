@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ def in_blocks(pieces: Iterable[Table], most: int) -> Iterator[Table]:
     """Pieces of a shard joined, or cut, to blocks of about so many bytes of features; the last may be smaller.
 
     Args:
-        pieces: in order, with the same columns.
+        pieces: in order, with the same columns, of numbers.
         most: bytes of features, as float32; a row is never cut.
     """
     held: list[Table] = []
@@ -39,18 +38,16 @@ def in_blocks(pieces: Iterable[Table], most: int) -> Iterator[Table]:
 def _cut(piece: Table, start: int, end: int) -> Table:
     if (start, end) == (0, len(piece.labels)):
         return piece
-    features = piece.features[start:end] if _sliced(piece.features) else piece.features.iloc[start:end]
     said = {role: numbers[start:end] for role, numbers in piece.said.items()}
-    return Table(
-        features=features, labels=piece.labels[start:end], feature_names=piece.feature_names, said=said
-    )
+    rows = piece.features[start:end]
+    return Table(features=rows, labels=piece.labels[start:end], feature_names=piece.feature_names, said=said)
 
 
 def _joined(pieces: list[Table]) -> Table:
     if len(pieces) == 1:
         return pieces[0]
     return Table(
-        features=_stacked([piece.features for piece in pieces]),
+        features=np.concatenate([piece.features for piece in pieces]),
         labels=np.concatenate([piece.labels for piece in pieces]),
         feature_names=pieces[0].feature_names,
         said={role: np.concatenate([piece.said[role] for piece in pieces]) for role in pieces[0].said},

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from trainers.channels import fingerprint
 from trainers.channels.files.dealing import deal
 from trainers.channels.files.partitions import with_values
+from trainers.channels.fingerprint import Parts
 from trainers.channels.rows import QID, Queries, Roles
 from trainers.channels.table import ENCODE, Heading, Table, arrow_rows, join
 from trainers.errors import DataError
@@ -110,13 +111,25 @@ class Files:
     def fingerprint(self) -> str:
         """See `Channel.fingerprint`."""
         try:
-            infos = self.filesystem.get_file_info([file.path for file in self.files])
-            whole = self.scheme in ("", "file://") and sum(info.size or 0 for info in infos) <= QUICK_BYTES
+            infos, whole = self._infos()
             values = [file.values for file in self.files if file.values]
             read_as = (self.kind, self.columns, self.delimiter, self.roles.target, *self.roles.said, *values)
             return fingerprint.of_files(read_as, self.filesystem, infos, whole=whole)
         except OSError as error:
-            raise DataError(f"the files cannot be read: {error}; check that they are still there") from None
+            raise _unreadable(error) from None
+
+    def parts(self) -> Parts:
+        """See `Channel.parts`."""
+        try:
+            infos, whole = self._infos()
+            return fingerprint.parts_of_files(self.filesystem, infos, whole=whole)
+        except OSError as error:
+            raise _unreadable(error) from None
+
+    def _infos(self) -> tuple[list[Any], bool]:
+        """What the file system says of the files, and whether they are digested by their bytes."""
+        infos = self.filesystem.get_file_info([file.path for file in self.files])
+        return infos, self.scheme in ("", "file://") and sum(info.size or 0 for info in infos) <= QUICK_BYTES
 
     @property
     def roles_said(self) -> tuple[str, ...]:
@@ -173,6 +186,10 @@ class Files:
         for part, turns in zip(left, dealt.turns, strict=True):
             if rank in turns:
                 yield from self._pieces([part], rank, world_size, turns, each=each)
+
+    def each(self, rank: int, world_size: int) -> Iterator[Table]:
+        """The shard of one rank in pieces of few megabytes, each checked as it comes."""
+        return self.pieces(rank, world_size, each=True)
 
     def _size(self, files: Sequence[File]) -> int:
         """Bytes of CSV files, and about how many Parquet files have in memory."""
@@ -301,6 +318,10 @@ class Files:
 
 def _cells(count: str) -> str:
     return f"{count} cell" + ("s" if count != "1" else "")
+
+
+def _unreadable(error: OSError) -> DataError:
+    return DataError(f"the files cannot be read: {error}; check that they are still there")
 
 
 def damaged(path: str, problem: object) -> str:

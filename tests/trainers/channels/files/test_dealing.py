@@ -61,9 +61,7 @@ def test_what_is_left_goes_to_few_ranks_and_leaves_them_in_balance(weights: list
         for rank in turns:
             loads[rank] += weights[index] / len(turns)
     mean, rounded = sum(weights) / world_size, max(weights) / world_size / 8
-    assert not dealt.by_row or (
-        0.9 * mean - rounded <= min(loads) + 1e-6 and max(loads) <= 1.1 * mean + rounded + 1e-6
-    )
+    assert not dealt.by_row or (0.9 * mean - rounded <= min(loads) + 1e-6 and max(loads) <= 1.1 * mean + rounded + 1e-6)
     # Each rank but the first may share a piece with the one before.
     assert sum(len(set(turns)) for turns in dealt.turns) <= len(dealt.by_row) + world_size - 1
 
