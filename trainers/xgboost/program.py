@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from trainers import steady
-from trainers.channels import WEIGHT, PlacedChannel, Table
+from trainers.channels import BASE_MARGIN, WEIGHT, PlacedChannel, Table
 from trainers.checkpoint import UNKNOWN
 from trainers.errors import DataError, DivergedError
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
@@ -22,7 +22,7 @@ from trainers.process import Scratch, trim
 from trainers.xgboost.booster import CPU, booster_parameters, check_device, device_of, load_booster
 from trainers.xgboost.evaluation import Evaluation, Share, Sum, classes_of, sum_over
 from trainers.xgboost.halting import Looks
-from trainers.xgboost.labels import check_names, check_said
+from trainers.xgboost.labels import check_margins, check_names, check_said
 from trainers.xgboost.matrices import KEPT, PLAIN, Kind, kind_of, matrix
 from trainers.xgboost.spooled import BLOCK_BYTES, Spooled
 
@@ -38,6 +38,8 @@ class _Session:
     add: Sum
     said: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By channel; see `trainers.channels.Table`."""
+    margins: dict[str, int] = field(default_factory=dict)
+    """By channel, how many a row has."""
     shares: dict[str, Share] = field(default_factory=dict)
     matrices: dict[Kind, Any] = field(default_factory=dict)
     """To train on; those used last stand last."""
@@ -102,13 +104,15 @@ class XGBoostProgram:
         loaded = time.perf_counter()
         self._session = _Session(context, _join(context), scratch, sum_over(context.world_size))
         joined = time.perf_counter()
-        self._session.said = {name: tuple(rows.said) for name, rows in {"train": train, **shards}.items()}
+        rows = {"train": train, **shards}
+        self._session.said = {name: tuple(of_channel.said) for name, of_channel in rows.items()}
+        self._session.margins = {name: _margins(of_channel) for name, of_channel in rows.items()}
         self._check_all("train", train)
         self._session.spooled = train if isinstance(train, Spooled) else None
         self._session.matrices[kind_of(self._static)] = matrix(kind_of(self._static), train, context.cpus)
         self._share_out(shards)
         self._evaluation(self._static)
-        del train, shards
+        del train, shards, rows
         trim()
         built = time.perf_counter()
         return {
@@ -133,6 +137,7 @@ class XGBoostProgram:
         session = self._opened()
         for name, roles in session.said.items():  # The objective may be tuned.
             check_said(name, roles, assignment.hyperparameters, session.context.world_size)
+        check_margins(session.margins, assignment.hyperparameters)
         train = self._matrix_of(assignment.hyperparameters)
         evaluation = self._evaluation(assignment.hyperparameters)
         context = session.context
@@ -218,7 +223,8 @@ class XGBoostProgram:
                     session.whole[name] = self._matrix_to_score(rows)
             return session.whole
 
-        return Evaluation(hyperparameters, session.shares, whole, session.add)
+        joined = session.context.world_size > 1
+        return Evaluation(hyperparameters, session.shares, whole, session.add, joined=joined)
 
     def _matrix_to_score(self, rows: Table | Spooled) -> Any:
         """Rows as they are, not in bins: XGBoost predicts them twice as fast so."""
@@ -246,6 +252,12 @@ class XGBoostProgram:
         rank, world_size = session.context.rank, session.context.world_size
         if world_size > 1 and channel.classes > 1:
             channel.check_classes(classes_of(table.labels, channel.classes, rank, world_size, session.add))
+
+
+def _margins(rows: Table | Spooled) -> int:
+    """How many margins a row has."""
+    margins = rows.said.get(BASE_MARGIN)
+    return 0 if margins is None else 1 if margins.ndim == 1 else margins.shape[1]
 
 
 def _import_xgboost(*, whole: bool) -> None:

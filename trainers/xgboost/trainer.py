@@ -18,7 +18,7 @@ from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
 from trainers.xgboost.checks import check_parameters
 from trainers.xgboost.external import check_channel, check_external, check_on_disk
 from trainers.xgboost.halting import goes_on_exactly
-from trainers.xgboost.labels import check_margins, check_names, check_said, label_rules
+from trainers.xgboost.labels import check_margins, check_names, check_said, check_several, label_rules
 from trainers.xgboost.parameters import FIXED, ROUNDS, metric_names
 from trainers.xgboost.program import XGBoostProgram
 from trainers.xgboost.ray_backend import check_backend
@@ -85,6 +85,7 @@ class XGBoostTrainer(Trainer):
         return {"backend": self.backend, "ray_params": self.ray_params}
 
     takes_roles = ROLES
+    takes_sparse = True
 
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
         """See `Trainer.check`."""
@@ -117,11 +118,7 @@ class XGBoostTrainer(Trainer):
             raise ConfigurationError(
                 f"tree_method 'exact' does not distribute over {workers} workers; use 'hist', or num_workers=1"
             )
-        if workers > 1 and hyperparameters.get("objective") == "survival:cox":
-            raise ConfigurationError(
-                f"objective 'survival:cox' compares each row with all that live longer, and {workers} workers would "
-                "compare those of a shard alone; use 'survival:aft', or num_workers=1"
-            )
+        check_several(str(hyperparameters.get("objective")), workers)
 
     def _check_threads(self, hyperparameters: Mapping[str, Any]) -> None:
         """Refuses more threads than a worker holds cores; in hand, and beside GPUs, these are what the machine has."""
@@ -197,6 +194,11 @@ class XGBoostTrainer(Trainer):
                 raise ConfigurationError(
                     f"channel {name!r} says of its rows {', '.join(channel.said)}, and backend 'xgboost_ray' reads no "
                     "such; use backend='native'"
+                )
+            if channel.sparse and self.backend == "xgboost_ray":
+                raise ConfigurationError(
+                    f"channel {name!r} has sparse rows, and backend 'xgboost_ray' reads dense ones alone; use "
+                    "backend='native', or give X.toarray(), in which what is absent is 0"
                 )
         check_margins({name: channel.margins for name, channel in channels.items()}, self.hyperparameters)
         return super().checked(channels, metric, workers=workers)

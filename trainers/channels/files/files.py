@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from trainers.channels import fingerprint
 from trainers.channels.files.dealing import deal
+from trainers.channels.files.kinds import PACKING, is_packed
 from trainers.channels.files.partitions import with_values
 from trainers.channels.fingerprint import Parts
 from trainers.channels.rows import QID, Queries, Roles
@@ -61,6 +62,10 @@ class File:
 
 _Part = tuple[File, tuple[int, ...]]
 """A file, and which of its row groups; none stand for all."""
+
+
+_Dealt = tuple[list[_Part], int, int, tuple[int, ...]]
+"""Parts, the rank and the world that their rows are dealt to, and turns; see `arrow_rows`."""
 
 
 def _by_file(parts: Iterable[tuple[File, int]]) -> list[_Part]:
@@ -132,6 +137,11 @@ class Files:
         return infos, self.scheme in ("", "file://") and sum(info.size or 0 for info in infos) <= QUICK_BYTES
 
     @property
+    def sparse(self) -> bool:
+        """See `Source`."""
+        return False
+
+    @property
     def roles_said(self) -> tuple[str, ...]:
         """See `Source`."""
         return self.roles.names
@@ -168,33 +178,47 @@ class Files:
 
     def pieces(self, rank: int, world_size: int, *, each: bool = False) -> Iterator[Table]:
         """The same in pieces of few megabytes; with `each`, a piece is checked when it comes."""
-        if QID in self.roles.names:  # Which are a rank's is known once all before were read.
-            yield from self._pieces([(file, ()) for file in self.files], rank, world_size, each=each)
-            return
-        dealt = deal([file.weight for file in self.files], world_size)
-        yield from self._pieces([(self.files[index], ()) for index in dealt.whole[rank]], 0, 1, each=each)
-        files = [self.files[index] for index in dealt.by_row]
-        left: list[_Part] = [(file, ()) for file in files]
-        if self._size(files) <= QUICK_BYTES:
-            yield from self._pieces(left, rank, world_size, each=each)
-            return
-        if sum(len(file.groups) for file in files) > 1:
-            parts = [(file, group) for file in files for group in range(len(file.groups))]
-            dealt = deal([file.groups[group] for file, group in parts], world_size)
-            yield from self._pieces(_by_file(parts[index] for index in dealt.whole[rank]), 0, 1, each=each)
-            left = [(parts[index][0], (parts[index][1],)) for index in dealt.by_row]
-        for part, turns in zip(left, dealt.turns, strict=True):
-            if rank in turns:
-                yield from self._pieces([part], rank, world_size, turns, each=each)
+        for dealt in self._dealt(rank, world_size):
+            yield from self._pieces(*dealt, each=each)
 
     def each(self, rank: int, world_size: int) -> Iterator[Table]:
         """The shard of one rank in pieces of few megabytes, each checked as it comes."""
         return self.pieces(rank, world_size, each=True)
 
+    def decoded(self, rank: int, world_size: int) -> float:
+        """The share of all rows that a rank decodes to have its own."""
+        read = 0
+        for parts, *_ in self._dealt(rank, world_size):
+            read += sum(
+                sum(file.groups[group] for group in groups) if groups else file.weight for file, groups in parts
+            )
+        return read / sum(file.weight for file in self.files)
+
+    def _dealt(self, rank: int, world_size: int) -> Iterator[_Dealt]:
+        if QID in self.roles.names:  # Which are a rank's is known once all before were read.
+            yield [(file, ()) for file in self.files], rank, world_size, ()
+            return
+        dealt = deal([file.weight for file in self.files], world_size)
+        yield [(self.files[index], ()) for index in dealt.whole[rank]], 0, 1, ()
+        files = [self.files[index] for index in dealt.by_row]
+        left: list[_Part] = [(file, ()) for file in files]
+        if self._size(files) <= QUICK_BYTES:
+            yield left, rank, world_size, ()
+            return
+        if sum(len(file.groups) for file in files) > 1:
+            parts = [(file, group) for file in files for group in range(len(file.groups))]
+            dealt = deal([file.groups[group] for file, group in parts], world_size)
+            yield _by_file(parts[index] for index in dealt.whole[rank]), 0, 1, ()
+            left = [(parts[index][0], (parts[index][1],)) for index in dealt.by_row]
+        for part, turns in zip(left, dealt.turns, strict=True):
+            if rank in turns:
+                yield [part], rank, world_size, turns
+
     def _size(self, files: Sequence[File]) -> int:
-        """Bytes of CSV files, and about how many Parquet files have in memory."""
-        weight = sum(file.weight for file in files)
-        return weight if self.kind == "csv" else weight * self.width * 8
+        """About how many bytes files have: CSV files as text, and Parquet files in memory."""
+        if self.kind == "csv":
+            return sum(file.weight * (PACKING if is_packed(file.path) else 1) for file in files)
+        return sum(file.weight for file in files) * self.width * 8
 
     def read_whole(self) -> Table:
         """All rows, in their order."""
@@ -205,7 +229,7 @@ class Files:
         return self
 
     def _pieces(
-        self, parts: Iterable[_Part], rank: int, world_size: int, turns: Sequence[int] = (), *, each: bool = False
+        self, parts: Iterable[_Part], rank: int, world_size: int, turns: Sequence[int], *, each: bool
     ) -> Iterator[Table]:
         """The rows of one rank, out of files or row groups of them, one after the other."""
         seen, queries = 0, Queries() if QID in self.roles.names else None
