@@ -46,16 +46,15 @@ class LimitedProgram(XGBoostProgram):
     ) -> None:
         super().__init__(channels, hyperparameters, external_memory=external_memory)
         self._folder, self._limit, self._workers = folder, limit, 0
+        """Of these workers, none where nothing is noted: the driver's own probe is no worker."""
 
     def open(self, context: WorkerContext) -> dict[str, float]:
-        self._workers = context.world_size
-        noting = not context.in_hand  # The driver's own probe is no worker.
-        if noting and self._limit:
+        self._workers = 0 if context.in_hand else context.world_size
+        if self._workers and self._limit:
             limit_this_process(self._limit)
         before = held()
         took = super().open(context)
-        if noting:
-            self._note({"before": before, "opened": took})
+        self._note({"before": before, "opened": took})
         return took
 
     def train(
@@ -67,6 +66,8 @@ class LimitedProgram(XGBoostProgram):
         return segment
 
     def _note(self, said: Mapping[str, Any]) -> None:
+        if not self._workers:
+            return
         line = {"pid": os.getpid(), "workers": self._workers, **held(), **said}
         with Path(self._folder, str(os.getpid())).open("a") as stream:
             stream.write(json.dumps(line) + "\n")

@@ -100,6 +100,11 @@ class Files:
         return Heading(names=self.roles.feature_names(self.columns), count=len(self.roles.features(self.width)))
 
     @property
+    def text_bytes(self) -> int:
+        """Bytes of CSV files, about those of what is in them where they are compressed."""
+        return self._size(self.files)
+
+    @property
     def _own_width(self) -> int:
         """Columns that stand in the files."""
         return self.width - len(self.files[0].values)
