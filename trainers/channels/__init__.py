@@ -22,7 +22,9 @@ if TYPE_CHECKING:
         PlacedFolder as PlacedFolder,
     )
     from trainers.channels.inputs import (
+        Reads as Reads,
         check_channels as check_channels,
+        coded_alike as coded_alike,
         open_channels as open_channels,
         refuse_unread as refuse_unread,
     )
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from trainers.channels.memory import Memory as Memory
     from trainers.channels.placed import PlacedChannel as PlacedChannel, about as about
     from trainers.channels.ray_data import RayData as RayData
-    from trainers.channels.rows import LOWER as LOWER, QID as QID, ROLES as ROLES, WEIGHT as WEIGHT
+    from trainers.channels.rows import LOWER as LOWER, QID as QID, ROLES as ROLES, WEIGHT as WEIGHT, Coding as Coding
     from trainers.channels.table import Table as Table, interleave as interleave
 
 load_when_used(__name__)

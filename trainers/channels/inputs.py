@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from trainers.channels.channel import Channel
@@ -37,7 +37,19 @@ def open_channels(channels: Mapping[str, Any], *, train: bool = True) -> dict[st
         near = nearest("train", channels, cutoff=0.3)
         hint = f"; did you mean it by {near!r}?" if near else ""
         raise ConfigurationError(f'channels are {sorted(channels)} and need one called "train"{hint}')
-    return {name: Channel.of(source, name=name) for name, source in channels.items()}
+    return coded_alike({name: Channel.of(source, name=name) for name, source in channels.items()})
+
+
+def coded_alike(channels: Mapping[str, Channel]) -> dict[str, Channel]:
+    """The channels, whose categories have the codes that they have in "train".
+
+    Raises:
+        DataError: one has a category that "train" has in no row, or other columns.
+    """
+    train = channels.get("train")
+    if train is None:
+        return dict(channels)
+    return {name: channel if channel is train else channel.coded_like(train) for name, channel in channels.items()}
 
 
 def check_channels(
@@ -67,26 +79,43 @@ def check_channels(
     return channels_by_name
 
 
-def refuse_unread(channels: Mapping[str, Channel], trainer: str, *, folders: bool, roles: Sequence[str]) -> None:
+class Reads:
+    """What a trainer says that it reads of its channels."""
+
+    takes_folders: bool = False
+    """Whether a channel may be a `Folder`; its `program` is then given a channel whose source is a `PlacedFolder`."""
+
+    takes_categories: bool = True
+    """Whether columns may hold categories; its `program` then reads tables with a DataFrame."""
+
+    takes_roles: tuple[str, ...] = ()
+    """What it reads of rows beside features and labels, of `trainers.channels.ROLES`."""
+
+
+def refuse_unread(channels: Mapping[str, Channel], trainer: Reads) -> None:
     """Refuses what a trainer does not read.
 
     Args:
         channels: by name.
-        trainer: what its users call it.
-        folders: it takes folders of files.
-        roles: what it reads of rows beside features and labels.
+        trainer: it.
 
     Raises:
         ConfigurationError: naming the first channel that has such.
     """
+    who = type(trainer).__name__
     for name, channel in channels.items():
-        if unread := [role for role in channel.said if role not in roles]:
+        if unread := [role for role in channel.said if role not in trainer.takes_roles]:
             raise ConfigurationError(
-                f"channel {name!r} says of its rows {', '.join(unread)}, which {trainer} does not read; leave "
+                f"channel {name!r} says of its rows {', '.join(unread)}, which {who} does not read; leave "
                 f"{'it' if len(unread) == 1 else 'them'} out, or train with XGBoostTrainer"
             )
-        if not folders and isinstance(channel.source, OpenedFolder):
+        if channel.coding and not trainer.takes_categories:
             raise ConfigurationError(
-                f"channel {name!r} is a Folder, {channel.source.listing.where!r}, and {trainer} takes none: it reads "
+                f"channel {name!r} has categories, in {channel.feature(next(iter(channel.coding)))}, and {who} takes "
+                "numbers; encode them as such (pandas.get_dummies, say), or train with XGBoostTrainer"
+            )
+        if isinstance(channel.source, OpenedFolder) and not trainer.takes_folders:
+            raise ConfigurationError(
+                f"channel {name!r} is a Folder, {channel.source.listing.where!r}, and {who} takes none: it reads "
                 "rows; give the paths of .csv or .parquet files, or train by a program of yours, with ScriptTrainer"
             )

@@ -19,6 +19,7 @@ from trainers.checkpoint import UNKNOWN
 from trainers.errors import DataError, DivergedError
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
 from trainers.xgboost.booster import CPU, booster_parameters, check_device, device_of, load_booster
+from trainers.xgboost.categories import as_xgboost_takes, check_method
 from trainers.xgboost.evaluation import Evaluation, Share, Sum, classes_of, sum_over
 from trainers.xgboost.halting import Looks
 from trainers.xgboost.labels import check_names, check_said
@@ -38,6 +39,8 @@ class _Session:
     add: Sum
     said: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By channel; see `trainers.channels.Table`."""
+    categories: bool = False
+    """Some features have categories."""
     shares: dict[str, Share] = field(default_factory=dict)
     matrices: dict[tuple[str, int], Any] = field(default_factory=dict)
     """To train on; those used last stand last."""
@@ -92,6 +95,7 @@ class XGBoostProgram:
         self._session = _Session(context, _join(context), sum_over(context.world_size))
         joined = time.perf_counter()
         self._session.said = {name: tuple(table.said) for name, table in {"train": train, **evaluated}.items()}
+        self._session.categories = "category" in map(str, getattr(train.features, "dtypes", ()))
         self._check_all("train", train)
         self._session.matrices[_kind(self._static)] = self._matrix(*_kind(self._static), train)
         self._share_out(evaluated)
@@ -112,6 +116,8 @@ class XGBoostProgram:
         session = self._opened()
         for name, roles in session.said.items():  # The objective may be tuned.
             check_said(name, roles, assignment.hyperparameters, session.context.world_size)
+        if session.categories:
+            check_method("train", assignment.hyperparameters)
         train = self._matrix_of(assignment.hyperparameters)
         evaluation = self._evaluation(assignment.hyperparameters)
         context = session.context
@@ -215,7 +221,7 @@ class XGBoostProgram:
         import xgboost
 
         arguments: dict[str, Any] = {
-            "data": table.features,
+            "data": as_xgboost_takes(table.features),
             "label": table.labels,
             "feature_names": None if table.feature_names is None else list(table.feature_names),
             "nthread": self._opened().context.cpus,

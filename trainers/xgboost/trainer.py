@@ -15,6 +15,7 @@ from trainers.gangs import WORKERS, Gangs, check_alone, check_gpu_parts, check_w
 from trainers.trainer import Trainer
 from trainers.tunable import Tunable
 from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
+from trainers.xgboost.categories import check_categories
 from trainers.xgboost.checks import check_parameters
 from trainers.xgboost.halting import goes_on_exactly
 from trainers.xgboost.labels import check_margins, check_names, check_said, label_rules
@@ -181,6 +182,12 @@ class XGBoostTrainer(Trainer):
             heading = channel.source.heading
             check_names(name, heading.names if heading else None)
             check_said(name, channel.said, self.hyperparameters, workers or self.workers)
+            check_categories(name, channel.coding, self.hyperparameters)
+            if channel.coding and self.backend == "xgboost_ray":
+                raise ConfigurationError(
+                    f"channel {name!r} has categories, and backend 'xgboost_ray' reads none; use backend='native', or "
+                    "encode them as numbers (pandas.get_dummies, say)"
+                )
             if channel.said and self.backend == "xgboost_ray":
                 raise ConfigurationError(
                     f"channel {name!r} says of its rows {', '.join(channel.said)}, and backend 'xgboost_ray' reads no "

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from trainers import storage
-from trainers.channels import Channel, Files, Folder, Memory, OpenedFolder, Table
+from trainers.channels import Channel, Files, Folder, Memory, OpenedFolder, Table, coded_alike
 from trainers.datasets import find, load
 from trainers.errors import CheckpointError, DataError, WarmbandError
 
@@ -146,6 +146,7 @@ def open_inputs(recorded: Mapping[str, Any], *, data_dir: str | None = None) -> 
                 f"channel {name!r} cannot be opened again: {error}. Open it yourself, and give it to "
                 "HyperparameterTuner.attach(NAME).resume(inputs=...)"
             ) from error
+    channels = coded_alike(channels)
     check_same(recorded, channels)
     return channels
 
@@ -191,7 +192,7 @@ def _opened(name: str, how: Mapping[str, Any], datasets: _Datasets) -> Channel:
         case {"dataset": str(dataset), "part": str(part), "repeat": int(repeat)}:
             return replace(datasets.channels(dataset, repeat, how.get("data_dir"))[part], name=name)
         case {"paths": list(paths), "target": target, "header": header, "delimiter": delimiter}:
-            said = _one_each(how.get("said", {}))
+            said = {**_one_each(how.get("said", {})), "categorical": how.get("categorical")}
             return Channel.of(paths, target=target, header=header, delimiter=delimiter, name=name, **said)
         case {"folder": str(folder), "distribution": distribution}:
             return Channel.of(Folder(folder, distribution), name=name)

@@ -8,12 +8,13 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from trainers.channels.files.files import MISSING, NO_ROWS, File, Files, damaged
-from trainers.channels.files.partitions import columns_of
-from trainers.channels.rows import Roles
+from trainers.channels.files.found_categories import find_categories
+from trainers.channels.files.partitions import columns_of, values_of
+from trainers.channels.rows import Roles, coded_features, may_be_categories
 from trainers.channels.table import check_schema, unique_names, without_index
 from trainers.checking import nearest
 from trainers.errors import ConfigurationError, DataError
@@ -32,10 +33,12 @@ def open_files(
     header: bool | None,
     delimiter: str,
     said: Mapping[str, Any] | None = None,
+    categorical: Sequence[str | int] = (),
 ) -> Files:
     """Finds the files that paths, URIs, directories and patterns stand for, and reads the head of each.
 
-    `said` is the columns of other roles, as `Roles.of` takes them.
+    `said` is the columns of other roles, as `Roles.of` takes them, `categorical` those whose values are categories:
+    these columns are read.
     """
     filesystem, scheme, infos, base = _find(paths)
     kind = _kind([info.path for info in infos])
@@ -45,12 +48,19 @@ def open_files(
         heads = list(pool.map(lambda info: _head(filesystem, scheme, info, kind, header, delimiter), infos))
     names = [scheme + info.path for info in infos]
     _check_heads(names, heads, delimiter)
-    for head in heads:
-        check_schema(head.schema)
-    keys, values = columns_of(names, [info.path[len(base) :] for info in infos], heads[0].names or ())
+    keys, texts = columns_of(names, [info.path[len(base) :] for info in infos], heads[0].names or ())
     columns = unique_names([*heads[0].names, *keys]) if heads[0].names else None
     width = heads[0].width + len(keys)
-    return Files(
+    roles = _roles(target, said or {}, columns, width)
+    coded = coded_features(categorical, roles, columns, width)
+    features = roles.features(width)
+    coded = sorted({*coded, *(at for at, place in enumerate(features) if any(head.declares(place) for head in heads))})
+    places = {features[at] for at in coded}
+    for head in heads:
+        check_schema(head.schema, [columns[place] for place in places] if columns else ())
+    of_keys = {place - heads[0].width for place in places}
+    values = [values_of(name, keys, own, of_keys) for name, own in zip(names, texts, strict=True)]
+    files = Files(
         kind=kind,
         filesystem=filesystem,
         scheme=scheme,
@@ -61,10 +71,12 @@ def open_files(
         columns=columns,
         width=width,
         delimiter=delimiter,
-        roles=_roles(target, said or {}, columns, width),
+        roles=roles,
         options=paths[0].partition("?")[2] if scheme else "",
         given=tuple(path if "://" in path else os.path.abspath(os.path.expanduser(path)) for path in paths),
+        categorical=tuple(coded),
     )
+    return replace(files, coding=find_categories(files))
 
 
 def _roles(target: str | int | None, given: Mapping[str, Any], columns: Sequence[str] | None, width: int) -> Roles:
@@ -188,6 +200,13 @@ class _Head:
     weight: int
     schema: Any = ()
     groups: tuple[int, ...] = ()
+
+    def declares(self, place: int) -> bool:
+        """Whether the column's values are a dictionary, of what may be categories."""
+        from pyarrow import types
+
+        kind = self.schema[place].type if place < len(self.schema) else None
+        return kind is not None and types.is_dictionary(kind) and may_be_categories(kind)
 
     def __str__(self) -> str:
         names = f" ({', '.join(self.names[:8])}{', ...' if self.width > 8 else ''})" if self.names else " without names"
