@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels.files import Files, check_delimiter, open_files
+from trainers.channels.fingerprint import Parts
 from trainers.channels.folder import Folder, OpenedFolder, PlacedFolder
 from trainers.channels.labels import LabelRule
 from trainers.channels.memory import (
@@ -28,7 +29,7 @@ from trainers.channels.memory import (
 from trainers.channels.placed import PlacedChannel, about, check_labels, checked
 from trainers.channels.ray_data import RayData
 from trainers.channels.rows import BASE_MARGIN, LOWER, QID, UPPER, WEIGHT, Coding, checked_roles, named_columns
-from trainers.channels.table import Heading, Shards, Table, check_shard
+from trainers.channels.table import Heading, Shards, Table, check_shard, join
 from trainers.errors import ConfigurationError, DataError
 
 
@@ -53,6 +54,9 @@ class Source(Protocol):
     def fingerprint(self) -> str | None:
         """See `Channel.fingerprint`."""
 
+    def parts(self) -> Parts:
+        """See `Channel.parts`."""
+
     def look(self) -> NDArray[np.float32] | None:
         """All labels, after checking what rows can be checked within a second; None where that takes longer."""
 
@@ -61,6 +65,10 @@ class Source(Protocol):
 
     def place(self, num_workers: int) -> Files | Memory | Shards | PlacedFolder:
         """The channel as placed for the workers; for 0 workers, for this process."""
+
+
+BLOCK_ROWS = 1 << 16
+"""Rows of a block out of memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -174,6 +182,15 @@ class Channel:
         with about(self.name):
             return self.source.fingerprint()
 
+    def parts(self) -> Parts:
+        """Digests of files, or of columns in memory, by their names: what has changed where fingerprints differ.
+
+        Raises:
+            DataError: a file is gone, or cannot be read.
+        """
+        with about(self.name):
+            return self.source.parts()
+
     def expecting(self, rules: tuple[LabelRule, ...]) -> Channel:
         """The same channel, whose labels are checked by these rules wherever they are read."""
         return replace(self, rules=rules)
@@ -247,6 +264,23 @@ class Channel:
     def read_whole(self) -> Table:
         """All rows, in their order, in this process."""
         return self.read(0, 1)
+
+    def pieces(self) -> Iterator[Table]:
+        """All rows, a block at a time, in this process; blocks of files, of `BLOCK_ROWS` in memory.
+
+        Raises:
+            ConfigurationError: it is a folder, or a Ray Dataset, whose blocks this process does not have.
+            DataError: rows are damaged; what `rules` say of labels is not checked.
+        """
+        with about(self.name):
+            if isinstance(self.source, Files):
+                for piece in self.source.pieces(0, 1):
+                    checked_piece = join([piece]) if len(piece.labels) else piece
+                    yield self.source.with_categories(checked_piece)
+            elif isinstance(self.source, Memory):
+                yield from self.source.pieces(BLOCK_ROWS)
+            else:
+                raise ConfigurationError("it is no table of files or in memory, whose rows come in blocks")
 
     def place(self, num_workers: int) -> PlacedChannel:
         """Makes the channel readable by each of `num_workers` workers, on any node.

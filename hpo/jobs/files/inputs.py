@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from hpo.jobs.files.changes import changed, changes
 from trainers import storage
 from trainers.channels import Channel, Files, Folder, Memory, OpenedFolder, Table, coded_alike
 from trainers.datasets import find, load
@@ -69,6 +70,7 @@ def record_inputs(channels: Mapping[str, Channel], folder: str, *, most_bytes: f
         name: {
             **channel.describe(),
             "fingerprint": channel.fingerprint(),
+            "parts": dict(channel.parts()),
             "open": _how(channel, folder, copied=held <= most_bytes),
         }
         for name, channel in channels.items()
@@ -160,11 +162,10 @@ def check_same(recorded: Mapping[str, Any], channels: Mapping[str, Channel]) -> 
     if recorded.keys() != channels.keys():
         raise DataError(f"channels are {sorted(channels)}, and the job began with {sorted(recorded)}: give the same")
     for name, channel in channels.items():
-        before, now = recorded[name].get("fingerprint"), channel.fingerprint()
-        if before is not None and now != before:
+        if changed(recorded[name], channel):
             raise DataError(
-                f"channel {name!r} has changed since the job began: its fingerprint is {now}, and was {before}. "
-                "Trials of both would not compare: put the old data back, or begin a new job"
+                f"channel {name!r} has changed since the job began: {changes(recorded[name], channel)}. Trials of both "
+                "would not compare: put the old data back, or begin a new job"
             )
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from trainers.channels import fingerprint
 from trainers.channels.files.dealing import deal
 from trainers.channels.files.partitions import Value, with_values
+from trainers.channels.fingerprint import Parts
 from trainers.channels.rows import QID, Categories, Coding, Queries, Roles, described, framed
 from trainers.channels.table import NAME_IT, Heading, Table, arrow_rows, join
 from trainers.errors import DataError
@@ -93,7 +94,7 @@ class Files:
         """
         made = replace(self, coding=coding, categorical=tuple(coding))
         if any(at not in self.coding or not _within(self.coding[at], of) for at, of in coding.items()):
-            for _ in made._shard(0, 1):  # Raises at the row; where only a dictionary has more, there is none.
+            for _ in made.pieces(0, 1):  # Raises at the row; where only a dictionary has more, there is none.
                 pass
         return made
 
@@ -125,14 +126,26 @@ class Files:
     def fingerprint(self) -> str:
         """See `Channel.fingerprint`."""
         try:
-            infos = self.filesystem.get_file_info([file.path for file in self.files])
-            whole = self.scheme in ("", "file://") and sum(info.size or 0 for info in infos) <= QUICK_BYTES
+            infos, whole = self._infos()
             values = [file.values for file in self.files if file.values]
             codes = [(at, categories.digest()) for at, categories in self.coding.items()]
             read_as = (self.kind, self.columns, self.delimiter, self.roles.target, *self.roles.said, *values, *codes)
             return fingerprint.of_files(read_as, self.filesystem, infos, whole=whole)
         except OSError as error:
-            raise DataError(f"the files cannot be read: {error}; check that they are still there") from None
+            raise _unreadable(error) from None
+
+    def parts(self) -> Parts:
+        """See `Channel.parts`."""
+        try:
+            infos, whole = self._infos()
+            return fingerprint.parts_of_files(self.filesystem, infos, whole=whole)
+        except OSError as error:
+            raise _unreadable(error) from None
+
+    def _infos(self) -> tuple[list[Any], bool]:
+        """What the file system says of the files, and whether they are digested by their bytes."""
+        infos = self.filesystem.get_file_info([file.path for file in self.files])
+        return infos, self.scheme in ("", "file://") and sum(info.size or 0 for info in infos) <= QUICK_BYTES
 
     @property
     def roles_said(self) -> tuple[str, ...]:
@@ -169,7 +182,10 @@ class Files:
 
         Of large Parquet files it is some row groups whole, so that not every rank decodes all of them.
         """
-        table = join(self._shard(rank, world_size))
+        return self.with_categories(join(self.pieces(rank, world_size)))
+
+    def with_categories(self, table: Table) -> Table:
+        """Rows of `pieces` with categories in the place of codes."""
         if not self.coding:
             return table
         return replace(table, features=framed(table.features, table.feature_names, self.coding))
@@ -180,7 +196,8 @@ class Files:
         features = self.roles.features(self.width)
         return [features[at] for at in self.categorical]
 
-    def _shard(self, rank: int, world_size: int) -> Iterator[Table]:
+    def pieces(self, rank: int, world_size: int) -> Iterator[Table]:
+        """The same, a block of rows at a time, with codes for categories; see `join` for what is checked of all."""
         if QID in self.roles.names:  # Which are a rank's is known once all before were read.
             yield from self._pieces([(file, ()) for file in self.files], rank, world_size)
             return
@@ -193,6 +210,10 @@ class Files:
             yield from self._pieces(_by_file(parts[index] for index in groups.whole[rank]), 0, 1)
             left = _by_file(parts[index] for index in groups.by_row)
         yield from self._pieces(left, rank, world_size)
+
+    def decoded(self, rank: int, world_size: int) -> float:
+        """The share of all rows that a rank decodes to have its own."""
+        return 1.0
 
     def _decoded(self, files: Iterable[File]) -> int:
         """About how many bytes Parquet files have in memory."""
@@ -335,6 +356,10 @@ def _within(own: Categories, others: Categories) -> bool:
 
 def _cells(count: str) -> str:
     return f"{count} cell" + ("s" if count != "1" else "")
+
+
+def _unreadable(error: OSError) -> DataError:
+    return DataError(f"the files cannot be read: {error}; check that they are still there")
 
 
 def damaged(path: str, problem: object) -> str:

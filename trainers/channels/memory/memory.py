@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels import fingerprint
+from trainers.channels.fingerprint import Parts
 from trainers.channels.memory.categories import coded, coding_of
 from trainers.channels.memory.numbers import array_features, frame_features
 from trainers.channels.rows import QID, Categories, Coding, Roles, Said, described
@@ -93,6 +95,12 @@ class Memory:
         codes = [categories.digest() for categories in self.coding.values()]
         return fingerprint.of_rows(self._features(slice(0, None, every)), self.labels, self.said, codes)
 
+    def parts(self) -> Parts:
+        """See `Channel.parts`."""
+        every = fingerprint.stride(self.rows, self.features.shape[1])
+        names = self.heading.names or tuple(map(str, range(self.heading.count)))
+        return fingerprint.parts_of_rows(self._features(slice(0, None, every)), self.labels, self.said, names)
+
     def look(self) -> NDArray[np.float32]:
         """All labels; the rows were checked when they came."""
         return self.labels
@@ -109,6 +117,17 @@ class Memory:
             feature_names=self.roles.feature_names(self.columns),
             said={role: np.ascontiguousarray(numbers[mine]) for role, numbers in self.said.items()},
         )
+
+    def pieces(self, rows: int) -> Iterator[Table]:
+        """All rows, so many at a time."""
+        for start in range(0, self.rows, rows):
+            mine = slice(start, start + rows)
+            yield Table(
+                features=self._features(mine),
+                labels=self.labels[mine],
+                feature_names=self.roles.feature_names(self.columns),
+                said={role: numbers[mine] for role, numbers in self.said.items()},
+            )
 
     def _features(self, rows: Any) -> Any:
         if isinstance(self.features, np.ndarray):
