@@ -288,20 +288,25 @@ def check_filled(rows: int, said: Said) -> None:
         raise DataError(f"this worker has no rows, since there are fewer {few} than workers: use fewer workers")
 
 
-def check_schema(schema: Any, categorical: Collection[str] = ()) -> None:
-    """Raises where a column of an Arrow schema holds no numbers, or one of those named no categories."""
+def check_schema(schema: Any, categorical: Collection[str] | None = None) -> None:
+    """Raises where a column of an Arrow schema holds no numbers.
+
+    Args:
+        schema: of all columns.
+        categorical: names of those that hold categories instead; None: none can.
+    """
     from pyarrow import types
 
     numbers = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
     for column in schema:
-        if column.name in categorical:
+        if column.name in (categorical or ()):
             if not may_be_categories(column.type):
                 raise DataError(
                     f"column {column.name!r} holds {column.type} values, and categories are text or whole numbers; "
                     f"write it as such, or leave it out of categorical"
                 )
         elif not any(is_number(column.type) for is_number in numbers):
-            remedy = NAME_IT if may_be_categories(column.type) else ENCODE
+            remedy = NAME_IT if may_be_categories(column.type) and categorical is not None else ENCODE
             raise DataError(f"column {column.name!r} holds {column.type} values, no numbers; {remedy}")
 
 

@@ -69,6 +69,26 @@ def as_xgboost_takes(features: Any) -> Any:
     return pa.table({str(name): _arrow(features[name]) for name in features.columns})
 
 
+def as_model_knows(model: Any, frame: Any) -> Any:
+    """A DataFrame's rows for a matrix of XGBoost, to predict with a model that knows categories.
+
+    Give it to `xgboost.DMatrix(..., enable_categorical=True)`. What the model does not know is missing: XGBoost 3.2
+    takes some of it for other categories.
+
+    Args:
+        model: an `xgboost.Booster`, trained here or by hand.
+        frame: has the model's features among its columns, in any order; categories as text or numbers, or as such.
+    """
+    import pandas as pd
+
+    known = dict(model.get_categories(export_to_arrow=True).to_arrow())
+    coded = {}
+    for name, values in ((name, of.to_pylist()) for name, of in known.items() if of is not None):
+        codes = pd.Index(values, dtype=object).get_indexer(frame[name].astype(object))
+        coded[name] = pd.Categorical.from_codes(codes, values)
+    return as_xgboost_takes(frame.assign(**coded)[model.feature_names])
+
+
 def _plain(value: Any) -> bool:
     return not isinstance(value, str) or (value.isascii() and "\0" not in value)
 

@@ -136,7 +136,7 @@ def named_columns(categorical: str | int | Sequence[str | int] | None) -> list[s
     Raises:
         ConfigurationError: it is no list of columns.
     """
-    if categorical is None or isinstance(categorical, str | int):
+    if categorical is None or isinstance(categorical, str | int | np.integer):
         return [] if categorical is None else [categorical]
     if not isinstance(categorical, list | tuple):
         raise ConfigurationError(f"categorical={categorical!r}: give a list of columns, by name or position")
