@@ -13,7 +13,7 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from trainers.channels.channel import Channel as Channel
-    from trainers.channels.files import Files as Files
+    from trainers.channels.files import Files as Files, LibsvmFiles as LibsvmFiles
     from trainers.channels.folder import (
         FETCH_SECONDS as FETCH_SECONDS,
         Distribution as Distribution,
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     )
     from trainers.channels.inputs import (
         Reads as Reads,
+        agree as agree,
         check_channels as check_channels,
-        coded_alike as coded_alike,
         open_channels as open_channels,
         refuse_unread as refuse_unread,
     )
@@ -32,7 +32,19 @@ if TYPE_CHECKING:
     from trainers.channels.memory import Memory as Memory
     from trainers.channels.placed import PlacedChannel as PlacedChannel, about as about
     from trainers.channels.ray_data import RayData as RayData
-    from trainers.channels.rows import LOWER as LOWER, QID as QID, ROLES as ROLES, WEIGHT as WEIGHT, Coding as Coding
+    from trainers.channels.rows import (
+        BASE_MARGIN as BASE_MARGIN,
+        LOWER as LOWER,
+        QID as QID,
+        ROLES as ROLES,
+        WEIGHT as WEIGHT,
+        Coding as Coding,
+    )
+    from trainers.channels.sparse import (
+        from_parts_of as from_parts_of,
+        is_sparse as is_sparse,
+        parts_of as parts_of,
+    )
     from trainers.channels.table import Table as Table, interleave as interleave
 
 load_when_used(__name__)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.channels.files import Files, check_delimiter, open_files
+from trainers.channels.files import Files, LibsvmFiles, check_delimiter, open_files
 from trainers.channels.fingerprint import Parts
 from trainers.channels.folder import Folder, OpenedFolder, PlacedFolder
 from trainers.channels.labels import LabelRule
@@ -48,6 +48,10 @@ class Source(Protocol):
     def roles_said(self) -> tuple[str, ...]:
         """What is said of each row beside its label."""
 
+    @property
+    def sparse(self) -> bool:
+        """Whether features come as SciPy's CSR."""
+
     def describe(self) -> dict[str, Any]:
         """See `Channel.describe`."""
 
@@ -63,7 +67,7 @@ class Source(Protocol):
     def read(self, rank: int, world_size: int) -> Table:
         """The shard of one rank, read in this process."""
 
-    def place(self, num_workers: int) -> Files | Memory | Shards | PlacedFolder:
+    def place(self, num_workers: int) -> Files | LibsvmFiles | Memory | Shards | PlacedFolder:
         """The channel as placed for the workers; for 0 workers, for this process."""
 
 
@@ -107,9 +111,9 @@ class Channel:
 
         Args:
             source: a pandas DataFrame; a `pyarrow.Table`; a NumPy array with two dimensions; a pair (X, y) of them, or
-                (X, y, said) with
-                what else is said of each row, such as {"weight": w}; a path, a URI (`s3://`, `gs://`, `file://`), a
-                directory, a pattern (`part-*.csv`) or a list of these, of .csv or .parquet files; a
+                (X, y, said) with what else is said of each row, such as {"weight": w}, where X may be a sparse matrix
+                of SciPy's, whose absent entries are missing; a path, a URI (`s3://`, `gs://`, `file://`), a
+                directory, a pattern (`part-*.csv`) or a list of these, of .csv, .parquet or .libsvm files; a
                 `ray.data.Dataset`; a `Folder` of files as they are; or a channel, which is returned under `name`.
             target: the column to predict, by name or position; None is the first column, with or without a header, or
                 the lower bound of the labels, if one is given.
@@ -150,6 +154,18 @@ class Channel:
     def said(self) -> tuple[str, ...]:
         """What is said of each row beside its label, of `rows.ROLES`."""
         return self.source.roles_said
+
+    @property
+    def sparse(self) -> bool:
+        """Whether its features come as SciPy's CSR, in which absent entries are missing."""
+        return self.source.sparse
+
+    @property
+    def entries(self) -> int:
+        """How many entries sparse rows have; 0 for dense ones."""
+        if isinstance(self.source, LibsvmFiles):
+            return self.source.entries
+        return int(self.source.features.nnz) if isinstance(self.source, Memory) and self.sparse else 0
 
     @property
     def margins(self) -> int:
@@ -273,10 +289,10 @@ class Channel:
             DataError: rows are damaged; what `rules` say of labels is not checked.
         """
         with about(self.name):
-            if isinstance(self.source, Files):
+            if isinstance(self.source, Files | LibsvmFiles):
                 for piece in self.source.pieces(0, 1):
-                    checked_piece = join([piece]) if len(piece.labels) else piece
-                    yield self.source.with_categories(checked_piece)
+                    whole = join([piece]) if len(piece.labels) else piece  # Which checks it.
+                    yield self.source.with_categories(whole) if isinstance(self.source, Files) else whole
             elif isinstance(self.source, Memory):
                 yield from self.source.pieces(BLOCK_ROWS)
             else:
@@ -338,5 +354,5 @@ def _source(
         return RayData.of(source, target, given)
     raise ConfigurationError(
         f"cannot read from {type(source).__name__}; give a DataFrame, an array with two dimensions, a pair (X, y), "
-        "(X, y, {'weight': w}), paths or URIs of .csv or .parquet files, a ray.data.Dataset, or a Folder"
+        "(X, y, {'weight': w}), paths or URIs of .csv, .parquet or .libsvm files, a ray.data.Dataset, or a Folder"
     )

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trainers.channels.sparse import is_sparse, parts_of
+
 Parts = Mapping[str, str]
 """Digests of what a channel is made of, each by its name in a sentence, for a message about what has changed."""
 
@@ -41,6 +43,9 @@ def of_rows(
     digest = _start("rows", len(labels), features.shape[1], *codes)
     if isinstance(features, np.ndarray):
         digest.update(np.ascontiguousarray(features))
+    elif is_sparse(features):
+        for array in parts_of(features).values():
+            digest.update(array)
     else:
         from pandas.util import hash_pandas_object
 
@@ -67,7 +72,7 @@ def of_files(read_as: Iterable[object], filesystem: Any, infos: Iterable[Any], *
             digest.update(repr((info.base_name, info.size, info.mtime_ns)).encode())
             continue
         digest.update(repr(info.size).encode())
-        with filesystem.open_input_stream(info.path) as stream:
+        with filesystem.open_input_stream(info.path, compression=None) as stream:
             while piece := stream.read(_PIECE):
                 digest.update(piece)
     return str(digest.hexdigest())
@@ -85,6 +90,8 @@ def parts_of_rows(features: Any, labels: NDArray[np.float32], said: Mapping[str,
     parts = {"the labels": _part(labels), **{f"the {role} of rows": _part(values) for role, values in said.items()}}
     if len(names) > MOST_PARTS:
         return parts
+    if is_sparse(features):
+        features = features.tocsc()
     return parts | {f"column {name!r}": _part(_column(features, at)) for at, name in enumerate(names)}
 
 
@@ -98,7 +105,7 @@ def parts_of_files(filesystem: Any, infos: Sequence[Any], *, whole: bool) -> Par
         if not whole:
             digest.update(repr(info.mtime_ns).encode())
         else:
-            with filesystem.open_input_stream(info.path) as stream:
+            with filesystem.open_input_stream(info.path, compression=None) as stream:
                 while piece := stream.read(_PIECE):
                     digest.update(piece)
         parts[f"file {info.path}"] = digest.hexdigest()
@@ -114,6 +121,9 @@ def parts_of_names(files: Iterable[tuple[str, int, int]]) -> Parts:
 def _column(features: Any, at: int) -> Any:
     if isinstance(features, np.ndarray):
         return features[:, at]
+    if is_sparse(features):
+        entries = slice(features.indptr[at], features.indptr[at + 1])
+        return features.indices[entries].astype(np.int32).tobytes() + features.data[entries].tobytes()
     from pandas.util import hash_pandas_object
 
     return hash_pandas_object(features.iloc[:, at], index=False).to_numpy()

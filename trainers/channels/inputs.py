@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from trainers.channels.channel import Channel
+from trainers.channels.files import LibsvmFiles, agreed
 from trainers.channels.folder import OpenedFolder
 from trainers.channels.labels import LabelRule
+from trainers.channels.memory import Memory
 from trainers.checking import nearest
 from trainers.errors import ConfigurationError
 
@@ -37,19 +40,29 @@ def open_channels(channels: Mapping[str, Any], *, train: bool = True) -> dict[st
         near = nearest("train", channels, cutoff=0.3)
         hint = f"; did you mean it by {near!r}?" if near else ""
         raise ConfigurationError(f'channels are {sorted(channels)} and need one called "train"{hint}')
-    return coded_alike({name: Channel.of(source, name=name) for name, source in channels.items()})
+    return agree({name: Channel.of(source, name=name) for name, source in channels.items()})
 
 
-def coded_alike(channels: Mapping[str, Channel]) -> dict[str, Channel]:
-    """The channels, whose categories have the codes that they have in "train".
+def agree(channels: Mapping[str, Channel]) -> dict[str, Channel]:
+    """The channels, those of libsvm files with one numbering of columns, and as many; see `files.agreed`.
+
+    Categories have the codes that they have in "train".
 
     Raises:
         DataError: one has a category that "train" has in no row, or other columns.
     """
-    train = channels.get("train")
-    if train is None:
-        return dict(channels)
-    return {name: channel if channel is train else channel.coded_like(train) for name, channel in channels.items()}
+    found = {name: source for name, channel in channels.items() if isinstance(source := channel.source, LibsvmFiles)}
+    others = [channel.source.heading for channel in channels.values() if isinstance(channel.source, Memory)]
+    sources = agreed(found, max((heading.count for heading in others if heading), default=0))
+    alike = {
+        name: replace(channel, source=sources[name]) if name in sources else channel
+        for name, channel in channels.items()
+    }
+    train = alike.get("train")
+    return {
+        name: channel if train is None or channel is train else channel.coded_like(train)
+        for name, channel in alike.items()
+    }
 
 
 def check_channels(
@@ -87,6 +100,8 @@ class Reads:
 
     takes_categories: bool = True
     """Whether columns may hold categories; its `program` then reads tables with a DataFrame."""
+    takes_sparse: bool = False
+    """Whether rows may be sparse; its `program` then reads tables with a CSR matrix."""
 
     takes_roles: tuple[str, ...] = ()
     """What it reads of rows beside features and labels, of `trainers.channels.ROLES`."""
@@ -113,6 +128,12 @@ def refuse_unread(channels: Mapping[str, Channel], trainer: Reads) -> None:
             raise ConfigurationError(
                 f"channel {name!r} has categories, in {channel.feature(next(iter(channel.coding)))}, and {who} takes "
                 "numbers; encode them as such (pandas.get_dummies, say), or train with XGBoostTrainer"
+            )
+        if channel.sparse and not trainer.takes_sparse:
+            raise ConfigurationError(
+                f"channel {name!r} has sparse rows, and {who} reads dense ones alone; give X.toarray(), in which "
+                "what is absent is 0, of libsvm files that of sklearn.datasets.load_svmlight_file, or train with "
+                "XGBoostTrainer"
             )
         if isinstance(channel.source, OpenedFolder) and not trainer.takes_folders:
             raise ConfigurationError(

@@ -72,6 +72,11 @@ class RayData:
         """Nothing: to see its rows is to execute the dataset, which takes Ray."""
 
     @property
+    def sparse(self) -> bool:
+        """See `Source`."""
+        return False
+
+    @property
     def roles_said(self) -> tuple[str, ...]:
         """See `Source`."""
         return tuple(self.said)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from trainers.channels import Channel
+from trainers.channels import Channel, agree
 from trainers.data_check.columns import ColumnScan
 from trainers.data_check.duplicates import RowHashes
 from trainers.data_check.findings import findings
@@ -29,7 +29,7 @@ def check_data(channels: Mapping[str, Channel], *, workers: int | None = None) -
         DataError: rows are damaged, or columns of channels differ; naming channel, file and row.
     """
     counts = COUNTS if workers is None else (workers,)
-    reports, hashes = [], {}
+    reports, hashes, channels = [], {}, agree(channels)
     for name, channel in channels.items():
         if "train" in channels:
             channel.check_like(channels["train"])

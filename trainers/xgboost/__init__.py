@@ -6,7 +6,6 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from trainers.xgboost.booster import booster_parameters as booster_parameters
-    from trainers.xgboost.categories import as_model_knows as as_model_knows
     from trainers.xgboost.checks import check_parameters as check_parameters
     from trainers.xgboost.evaluation import Evaluation as Evaluation, Share as Share
     from trainers.xgboost.parameters import ROUNDS as ROUNDS, metric_names as metric_names

@@ -70,14 +70,11 @@ def as_xgboost_takes(features: Any) -> Any:
 
 
 def as_model_knows(model: Any, frame: Any) -> Any:
-    """A DataFrame's rows for a matrix of XGBoost, to predict with a model that knows categories.
-
-    Give it to `xgboost.DMatrix(..., enable_categorical=True)`. What the model does not know is missing: XGBoost 3.2
-    takes some of it for other categories.
+    """A DataFrame's features for a matrix that a model predicts; what the model does not know is missing.
 
     Args:
         model: an `xgboost.Booster`, trained here or by hand.
-        frame: has the model's features among its columns, in any order; categories as text or numbers, or as such.
+        frame: has the model's features among its columns.
     """
     import pandas as pd
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from trainers import steady
-from trainers.channels import QID, WEIGHT, PlacedChannel, Table
+from trainers.channels import BASE_MARGIN, QID, WEIGHT, PlacedChannel, Table
 from trainers.checkpoint import UNKNOWN
 from trainers.errors import DataError, DivergedError
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
@@ -22,7 +22,7 @@ from trainers.xgboost.booster import CPU, booster_parameters, check_device, devi
 from trainers.xgboost.categories import as_xgboost_takes, check_method
 from trainers.xgboost.evaluation import Evaluation, Share, Sum, classes_of, sum_over
 from trainers.xgboost.halting import Looks
-from trainers.xgboost.labels import check_names, check_said
+from trainers.xgboost.labels import check_margins, check_names, check_said
 
 KEPT = 2
 """Values of `max_bin`, or ways to hold rows, that a gang keeps matrices for: those that trials used last."""
@@ -41,6 +41,8 @@ class _Session:
     """By channel; see `trainers.channels.Table`."""
     categories: bool = False
     """Some features have categories."""
+    margins: dict[str, int] = field(default_factory=dict)
+    """By channel, how many a row has."""
     shares: dict[str, Share] = field(default_factory=dict)
     matrices: dict[tuple[str, int], Any] = field(default_factory=dict)
     """To train on; those used last stand last."""
@@ -94,7 +96,9 @@ class XGBoostProgram:
         loaded = time.perf_counter()
         self._session = _Session(context, _join(context), sum_over(context.world_size))
         joined = time.perf_counter()
-        self._session.said = {name: tuple(table.said) for name, table in {"train": train, **evaluated}.items()}
+        tables = {"train": train, **evaluated}
+        self._session.said = {name: tuple(table.said) for name, table in tables.items()}
+        self._session.margins = {name: _margins(table) for name, table in tables.items()}
         self._session.categories = "category" in map(str, getattr(train.features, "dtypes", ()))
         self._check_all("train", train)
         self._session.matrices[_kind(self._static)] = self._matrix(*_kind(self._static), train)
@@ -118,6 +122,7 @@ class XGBoostProgram:
             check_said(name, roles, assignment.hyperparameters, session.context.world_size)
         if session.categories:
             check_method("train", assignment.hyperparameters)
+        check_margins(session.margins, assignment.hyperparameters)
         train = self._matrix_of(assignment.hyperparameters)
         evaluation = self._evaluation(assignment.hyperparameters)
         context = session.context
@@ -188,7 +193,8 @@ class XGBoostProgram:
                     session.whole[name] = self._matrix(*_PLAIN, self._channels[name].read_whole())
             return session.whole
 
-        return Evaluation(hyperparameters, session.shares, whole, session.add)
+        joined = session.context.world_size > 1
+        return Evaluation(hyperparameters, session.shares, whole, session.add, joined=joined)
 
     def _share_out(self, tables: Mapping[str, Table]) -> None:
         """Takes this worker's rows of the channels that are evaluated.
@@ -233,6 +239,12 @@ class XGBoostProgram:
         if (method, max_bin) == _PLAIN:
             return xgboost.DMatrix(**arguments)
         return xgboost.QuantileDMatrix(**arguments, max_bin=max_bin)
+
+
+def _margins(table: Table) -> int:
+    """How many margins a row has."""
+    margins = table.said.get(BASE_MARGIN)
+    return 0 if margins is None else 1 if margins.ndim == 1 else margins.shape[1]
 
 
 def _kind(hyperparameters: Mapping[str, Any]) -> tuple[str, int]:

@@ -15,10 +15,10 @@ from trainers.gangs import WORKERS, Gangs, check_alone, check_gpu_parts, check_w
 from trainers.trainer import Trainer
 from trainers.tunable import Tunable
 from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
-from trainers.xgboost.categories import check_categories
+from trainers.xgboost.categories import as_model_knows, check_categories
 from trainers.xgboost.checks import check_parameters
 from trainers.xgboost.halting import goes_on_exactly
-from trainers.xgboost.labels import check_margins, check_names, check_said, label_rules
+from trainers.xgboost.labels import check_margins, check_names, check_said, check_several, label_rules
 from trainers.xgboost.parameters import FIXED, ROUNDS, metric_names
 from trainers.xgboost.program import XGBoostProgram
 from trainers.xgboost.ray_backend import check_backend
@@ -78,6 +78,7 @@ class XGBoostTrainer(Trainer):
         return {} if self.backend == "native" else {"backend": self.backend, "ray_params": self.ray_params}
 
     takes_roles = ROLES
+    takes_sparse = True
 
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
         """See `Trainer.check`."""
@@ -108,11 +109,7 @@ class XGBoostTrainer(Trainer):
             raise ConfigurationError(
                 f"tree_method 'exact' does not distribute over {workers} workers; use 'hist', or num_workers=1"
             )
-        if workers > 1 and hyperparameters.get("objective") == "survival:cox":
-            raise ConfigurationError(
-                f"objective 'survival:cox' compares each row with all that live longer, and {workers} workers would "
-                "compare those of a shard alone; use 'survival:aft', or num_workers=1"
-            )
+        check_several(str(hyperparameters.get("objective")), workers)
 
     def _check_threads(self, hyperparameters: Mapping[str, Any]) -> None:
         """Refuses more threads than a worker holds cores; in hand, and beside GPUs, these are what the machine has."""
@@ -193,6 +190,11 @@ class XGBoostTrainer(Trainer):
                     f"channel {name!r} says of its rows {', '.join(channel.said)}, and backend 'xgboost_ray' reads no "
                     "such; use backend='native'"
                 )
+            if channel.sparse and self.backend == "xgboost_ray":
+                raise ConfigurationError(
+                    f"channel {name!r} has sparse rows, and backend 'xgboost_ray' reads dense ones alone; use "
+                    "backend='native', or give X.toarray(), in which what is absent is 0"
+                )
         check_margins({name: channel.margins for name, channel in channels.items()}, self.hyperparameters)
         return super().checked(channels, metric, workers=workers)
 
@@ -225,6 +227,20 @@ class XGBoostTrainer(Trainer):
     def load_model(self, checkpoint: str) -> Any:
         """The checkpoint as an `xgboost.Booster`."""
         return load_booster(checkpoint, {}, read=self._read)
+
+    @staticmethod
+    def matrix(model: Any, frame: Any) -> Any:
+        """A DataFrame's rows as an `xgboost.DMatrix`, to predict with a model that knows categories.
+
+        Those that the model does not know are missing; XGBoost 3.2 itself takes some of them for others.
+
+        Args:
+            model: an `xgboost.Booster`, of `load_model` say.
+            frame: has the model's features among its columns, in any order, and categories as they are or as such.
+        """
+        import xgboost
+
+        return xgboost.DMatrix(as_model_knows(model, frame), enable_categorical=True)
 
     def probe_obstacle(self) -> str:
         """See `Trainer.probe_obstacle`."""

@@ -15,7 +15,19 @@ import numpy as np
 
 from hpo.jobs.files.changes import changed, changes
 from trainers import storage
-from trainers.channels import Channel, Files, Folder, Memory, OpenedFolder, Table, coded_alike
+from trainers.channels import (
+    Channel,
+    Files,
+    Folder,
+    LibsvmFiles,
+    Memory,
+    OpenedFolder,
+    Table,
+    agree,
+    from_parts_of,
+    is_sparse,
+    parts_of,
+)
 from trainers.datasets import find, load
 from trainers.errors import CheckpointError, DataError, WarmbandError
 
@@ -29,6 +41,7 @@ logger = logging.getLogger(__name__)
 
 _FOLDER = "inputs"
 _SAID = "said_"
+_SPARSE = "sparse_"
 
 
 def dataset_channels(name: str, *, data_dir: str | None = None, repeat: int = 1) -> dict[str, Channel]:
@@ -148,7 +161,7 @@ def open_inputs(recorded: Mapping[str, Any], *, data_dir: str | None = None) -> 
                 f"channel {name!r} cannot be opened again: {error}. Open it yourself, and give it to "
                 "HyperparameterTuner.attach(NAME).resume(inputs=...)"
             ) from error
-    channels = coded_alike(channels)
+    channels = agree(channels)
     check_same(recorded, channels)
     return channels
 
@@ -177,7 +190,7 @@ def _how(channel: Channel, folder: str, *, copied: bool) -> dict[str, Any]:
     source = channel.source
     if channel.origin:
         return dict(channel.origin)
-    if isinstance(source, Files | OpenedFolder):
+    if isinstance(source, Files | LibsvmFiles | OpenedFolder):
         return source.reopened_with()
     if not isinstance(source, Memory) or not copied:
         return {}
@@ -233,7 +246,9 @@ class _Datasets:
 def _bytes(channel: Channel) -> float:
     """About what a copy takes."""
     source = channel.source
-    return math.prod(source.features.shape) * 4.0 if isinstance(source, Memory) else 0.0
+    if not isinstance(source, Memory):
+        return 0.0
+    return float(source.features.nnz * 8 if source.sparse else math.prod(source.features.shape) * 4)
 
 
 # ---- copies
@@ -245,6 +260,8 @@ def _packed(table: Table) -> bytes:
     held |= {f"{_SAID}{role}": numbers for role, numbers in table.said.items()}
     if isinstance(table.features, np.ndarray):
         held["features"] = table.features
+    elif is_sparse(table.features):
+        held |= {f"{_SPARSE}{part}": array for part, array in parts_of(table.features).items()}
     else:
         for place, name in enumerate(table.features.columns):
             held |= {f"{part}_{place}": values for part, values in _column(table.features[name]).items()}
@@ -283,11 +300,18 @@ def _unpacked(uri: str, data: bytes, names: list[str] | None) -> Table:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             held = dict(arrays)
-        features = held["features"] if "features" in held else _frame(held, names or [])
+        features = _features(held, names or [])
     except Exception as error:  # zipfile and NumPy each have their own
         raise DataError(f"its copy {storage.shown(uri)!r} is cut short or damaged: {error}") from error
     said = {name.removeprefix(_SAID): numbers for name, numbers in held.items() if name.startswith(_SAID)}
     return Table(features=features, labels=held["labels"], feature_names=tuple(names) if names else None, said=said)
+
+
+def _features(held: Mapping[str, Any], names: list[str]) -> Any:
+    if "features" in held:
+        return held["features"]
+    sparse = {name.removeprefix(_SPARSE): array for name, array in held.items() if name.startswith(_SPARSE)}
+    return from_parts_of(sparse) if sparse else _frame(held, names)
 
 
 def _frame(held: Mapping[str, Any], names: list[str]) -> Any:

@@ -145,3 +145,13 @@ def test_numbers_are_no_classes() -> None:
     labels = digits[1] + RANDOM.normal(size=len(digits[1])).astype(np.float32)
     report = check_data(open_channels({"train": (digits[0], labels)}))
     assert report.channels[0].labels.classes == {}
+
+
+def test_libsvm_files_are_checked_with_one_numbering_of_columns(tmp_path: Path) -> None:
+    (tmp_path / "a.svm").write_text("1 1:1 2:2\n0 1:3\n")
+    (tmp_path / "b.svm").write_text("1 1:1 4:2\n")
+    report = check_data({name: Channel.of(tmp_path / f"{name[0]}.svm", name=name) for name in ("a", "b")})
+    assert [(channel.name, channel.rows, len(channel.columns)) for channel in report.channels] == [
+        ("a", 2, 4),
+        ("b", 1, 4),
+    ]

@@ -19,7 +19,6 @@ from tests.support.process_gang import ProcessGang, process_gang, serve_alone
 from trainers import Channel, ConfigurationError, DataError, XGBoostTrainer, storage
 from trainers.channels import open_channels
 from trainers.gangs.messages import Assignment, Segment
-from trainers.xgboost import as_model_knows
 
 RANDOM = np.random.default_rng(11)
 ROWS, STEPS = 600, 4
@@ -119,7 +118,7 @@ def test_rows_are_as_the_model_knows_them(tmp_path: Path, names: list[Any]) -> N
     model = trainer.load_model(found.checkpoint)
 
     def of(frame: pd.DataFrame) -> Any:
-        return model.predict(xgboost.DMatrix(as_model_knows(model, frame), enable_categorical=True))
+        return model.predict(trainer.matrix(model, frame))
 
     own = of(data)
     assert np.sqrt(np.mean((own - data["y"]) ** 2)) == pytest.approx(found.metrics["validation:rmse"], rel=1e-5)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 
-from trainers.channels.files.files import File, Files
+from trainers.channels.files.files import Files
+from trainers.channels.files.shares import File
 from trainers.channels.rows import Categories, distinct
 from trainers.errors import DataError
 

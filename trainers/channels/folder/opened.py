@@ -44,6 +44,11 @@ class OpenedFolder:
         return
 
     @property
+    def sparse(self) -> bool:
+        """See `Source`."""
+        return False
+
+    @property
     def roles_said(self) -> tuple[str, ...]:
         """See `Source`."""
         return ()
