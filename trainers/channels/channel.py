@@ -29,7 +29,7 @@ from trainers.channels.memory import (
 from trainers.channels.placed import PlacedChannel, about, check_labels, checked
 from trainers.channels.ray_data import RayData
 from trainers.channels.rows import BASE_MARGIN, LOWER, QID, UPPER, WEIGHT, Coding, checked_roles, named_columns
-from trainers.channels.table import Heading, Shards, Table, check_shard, join
+from trainers.channels.table import Heading, Shards, Table, check_shard
 from trainers.errors import ConfigurationError, DataError
 
 
@@ -289,10 +289,10 @@ class Channel:
             DataError: rows are damaged; what `rules` say of labels is not checked.
         """
         with about(self.name):
-            if isinstance(self.source, Files | LibsvmFiles):
-                for piece in self.source.pieces(0, 1):
-                    whole = join([piece]) if len(piece.labels) else piece  # Which checks it.
-                    yield self.source.with_categories(whole) if isinstance(self.source, Files) else whole
+            if isinstance(self.source, Files):
+                yield from map(self.source.with_categories, self.source.pieces(0, 1, each=True))
+            elif isinstance(self.source, LibsvmFiles):
+                yield from self.source.pieces(0, 1)  # Which were checked line by line when they were opened.
             elif isinstance(self.source, Memory):
                 yield from self.source.pieces(BLOCK_ROWS)
             else:

@@ -53,13 +53,18 @@ def check_method(channel: str, hyperparameters: Mapping[str, Any]) -> None:
             )
 
 
+def has_categories(features: Any) -> bool:
+    """Whether features of a table are a DataFrame, which has columns of categories."""
+    return hasattr(features, "dtypes")
+
+
 def as_xgboost_takes(features: Any) -> Any:
     """Features of a table for a matrix of XGBoost, which stores the names of categories in the model.
 
     XGBoost 3.2 counts characters of a DataFrame's text where it has to count bytes, so that a model knows other names
     than it was trained on. It does not with Arrow, so what is not ASCII goes that way.
     """
-    if not hasattr(features, "dtypes"):
+    if not has_categories(features):
         return features
     texts = [dtype.categories for dtype in features.dtypes if hasattr(dtype, "categories")]
     if all(_plain(value) for index in texts for value in index.tolist()):

@@ -17,6 +17,7 @@ from trainers.tunable import Tunable
 from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
 from trainers.xgboost.categories import as_model_knows, check_categories
 from trainers.xgboost.checks import check_parameters
+from trainers.xgboost.external import check_channel, check_external, check_on_disk
 from trainers.xgboost.halting import goes_on_exactly
 from trainers.xgboost.labels import check_margins, check_names, check_said, check_several, label_rules
 from trainers.xgboost.parameters import FIXED, ROUNDS, metric_names
@@ -39,6 +40,8 @@ class XGBoostTrainer(Trainer):
             that name, which starts its actors anew for every assignment.
         ray_params: fields of xgboost_ray's `RayParams`, for that backend alone; `FIELDS` of
             `trainers.xgboost.ray_backend.options` names them.
+        external_memory: workers hold features on disk, and in memory a block at a time: for rows that are larger than
+            their memory. It takes channels of files or Ray Datasets, method "hist" or "approx", and trees.
 
     Raises:
         ConfigurationError: a value is wrong.
@@ -56,10 +59,13 @@ class XGBoostTrainer(Trainer):
         hyperparameters: Mapping[str, Any] | None = None,
         backend: str = "native",
         ray_params: Mapping[str, Any] | None = None,
+        external_memory: bool = False,
     ) -> None:
         self.backend = backend
+        self.external_memory = external_memory
         self.ray_params = dict(ray_params or {})
         check_backend(backend, self.ray_params, scaling)
+        check_external(external_memory, backend, scaling)
         super().__init__(scaling=scaling, hyperparameters=hyperparameters)
 
     @property
@@ -75,7 +81,9 @@ class XGBoostTrainer(Trainer):
     @property
     def options(self) -> dict[str, Any]:
         """See `Trainer.options`."""
-        return {} if self.backend == "native" else {"backend": self.backend, "ray_params": self.ray_params}
+        if self.backend == "native":
+            return {"external_memory": True} if self.external_memory else {}
+        return {"backend": self.backend, "ray_params": self.ray_params}
 
     takes_roles = ROLES
     takes_sparse = True
@@ -98,6 +106,8 @@ class XGBoostTrainer(Trainer):
         check_parameters({name: value for name, value in hyperparameters.items() if name != WORKERS})
         self._check_threads(hyperparameters)
         self._check_device(hyperparameters)
+        if self.external_memory:
+            check_on_disk(hyperparameters)
         if self.backend == "xgboost_ray" and hyperparameters.get("tree_method") == "exact":
             raise ConfigurationError(
                 "tree_method 'exact' is nothing that backend 'xgboost_ray' trains, on one worker either; "
@@ -185,6 +195,8 @@ class XGBoostTrainer(Trainer):
                     f"channel {name!r} has categories, and backend 'xgboost_ray' reads none; use backend='native', or "
                     "encode them as numbers (pandas.get_dummies, say)"
                 )
+            if self.external_memory:
+                check_channel(name, channel)
             if channel.said and self.backend == "xgboost_ray":
                 raise ConfigurationError(
                     f"channel {name!r} says of its rows {', '.join(channel.said)}, and backend 'xgboost_ray' reads no "
@@ -200,7 +212,12 @@ class XGBoostTrainer(Trainer):
 
     def program(self, channels: dict[str, PlacedChannel]) -> XGBoostProgram:
         """See `Trainer.program`."""
-        return XGBoostProgram(channels, self.hyperparameters, use_gpu=bool(self.scaling.use_gpu))
+        return XGBoostProgram(
+            channels,
+            self.hyperparameters,
+            use_gpu=bool(self.scaling.use_gpu),
+            external_memory=self.external_memory,
+        )
 
     def start_gangs(
         self,
