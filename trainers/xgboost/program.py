@@ -20,12 +20,20 @@ from trainers.errors import DataError, DivergedError
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
 from trainers.process import Scratch, trim
 from trainers.xgboost.booster import CPU, booster_parameters, check_device, device_of, load_booster
-from trainers.xgboost.categories import check_method, has_categories
 from trainers.xgboost.evaluation import Evaluation, Share, Sum, classes_of, sum_over
 from trainers.xgboost.halting import Looks
 from trainers.xgboost.labels import check_margins, check_names, check_said
-from trainers.xgboost.matrices import KEPT, PLAIN, Kind, kind_of, matrix
-from trainers.xgboost.spooled import BLOCK_BYTES, Spooled
+from trainers.xgboost.matrices import (
+    BLOCK_BYTES,
+    KEPT,
+    PLAIN,
+    Kind,
+    Spooled,
+    check_method,
+    has_categories,
+    kind_of,
+    matrix,
+)
 
 
 @dataclass(slots=True)
@@ -110,7 +118,7 @@ class XGBoostProgram:
         rows = {"train": train, **shards}
         self._session.said = {name: tuple(of_channel.said) for name, of_channel in rows.items()}
         self._session.margins = {name: _margins(of_channel) for name, of_channel in rows.items()}
-        self._session.categories = isinstance(train, Table) and has_categories(train.features)
+        self._session.categories = not isinstance(train, Spooled) and has_categories(train.features)
         self._check_all("train", train)
         self._session.spooled = train if isinstance(train, Spooled) else None
         self._session.matrices[kind_of(self._static)] = matrix(kind_of(self._static), train, context.cpus)

@@ -15,11 +15,10 @@ from trainers.gangs import WORKERS, Gangs, check_alone, check_gpu_parts, check_w
 from trainers.trainer import Trainer
 from trainers.tunable import Tunable
 from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
-from trainers.xgboost.categories import as_model_knows, check_categories
 from trainers.xgboost.checks import check_parameters
-from trainers.xgboost.external import check_channel, check_external, check_on_disk
 from trainers.xgboost.halting import goes_on_exactly
 from trainers.xgboost.labels import check_margins, check_names, check_said, check_several, label_rules
+from trainers.xgboost.matrices import as_model_knows, check_categories, check_channel, check_external, check_on_disk
 from trainers.xgboost.parameters import FIXED, ROUNDS, metric_names
 from trainers.xgboost.program import XGBoostProgram
 from trainers.xgboost.ray_backend import check_backend
@@ -189,14 +188,14 @@ class XGBoostTrainer(Trainer):
             heading = channel.source.heading
             check_names(name, heading.names if heading else None)
             check_said(name, channel.said, self.hyperparameters, workers or self.workers)
+            if self.external_memory:
+                check_channel(name, channel)
             check_categories(name, channel.coding, self.hyperparameters)
             if channel.coding and self.backend == "xgboost_ray":
                 raise ConfigurationError(
                     f"channel {name!r} has categories, and backend 'xgboost_ray' reads none; use backend='native', or "
                     "encode them as numbers (pandas.get_dummies, say)"
                 )
-            if self.external_memory:
-                check_channel(name, channel)
             if channel.said and self.backend == "xgboost_ray":
                 raise ConfigurationError(
                     f"channel {name!r} says of its rows {', '.join(channel.said)}, and backend 'xgboost_ray' reads no "

@@ -53,18 +53,13 @@ def check_method(channel: str, hyperparameters: Mapping[str, Any]) -> None:
             )
 
 
-def has_categories(features: Any) -> bool:
-    """Whether features of a table are a DataFrame, which has columns of categories."""
-    return hasattr(features, "dtypes")
-
-
 def as_xgboost_takes(features: Any) -> Any:
     """Features of a table for a matrix of XGBoost, which stores the names of categories in the model.
 
     XGBoost 3.2 counts characters of a DataFrame's text where it has to count bytes, so that a model knows other names
     than it was trained on. It does not with Arrow, so what is not ASCII goes that way.
     """
-    if not has_categories(features):
+    if not hasattr(features, "dtypes"):
         return features
     texts = [dtype.categories for dtype in features.dtypes if hasattr(dtype, "categories")]
     if all(_plain(value) for index in texts for value in index.tolist()):
@@ -72,6 +67,11 @@ def as_xgboost_takes(features: Any) -> Any:
     import pyarrow as pa
 
     return pa.table({str(name): _arrow(features[name]) for name in features.columns})
+
+
+def has_categories(features: Any) -> bool:
+    """Whether some columns of a table's features hold categories."""
+    return any(hasattr(dtype, "categories") for dtype in getattr(features, "dtypes", ()))
 
 
 def as_model_knows(model: Any, frame: Any) -> Any:

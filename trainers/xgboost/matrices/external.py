@@ -69,8 +69,8 @@ def check_channel(name: str, channel: Channel) -> None:
         )
     if channel.coding:
         raise ConfigurationError(
-            f"channel {name!r} has categories, in {channel.feature(next(iter(channel.coding)))}, and external_memory "
-            "reads numbers; encode them as such (pandas.get_dummies, say), or leave external_memory out"
+            f"channel {name!r} has categories, and external_memory reads numbers; encode them as numbers, or leave "
+            "external_memory out"
         )
     if channel.sparse:
         raise ConfigurationError(
