@@ -252,8 +252,8 @@ class Files:
         from pyarrow import csv as arrow_csv
 
         names = [str(position) for position in range(self.own_width)]
-        text = pa.dictionary(pa.int32(), pa.string())
-        kinds = {names[at]: text if at in self._coded_columns else pa.float64() for at in range(self.own_width)}
+        text, coded = pa.dictionary(pa.int32(), pa.string()), set(self._coded_columns)
+        kinds = {name: text if at in coded else pa.float64() for at, name in enumerate(names)}
         with self.filesystem.open_input_stream(file.path) as stream:
             yield from arrow_csv.open_csv(
                 stream,
