@@ -96,8 +96,7 @@ class _Takes:
         """See `Trainer.check`; what depends on workers is left to the trainer."""
         from trainers.xgboost import check_parameters
 
-        own = ("num_workers", "early_stopping_rounds")
-        check_parameters({name: value for name, value in hyperparameters.items() if name not in own})
+        check_parameters({name: value for name, value in hyperparameters.items() if name != "num_workers"})
 
     def metrics(self) -> list[str] | None:
         """The metrics that it reports of a channel; None where the trainer will say what is wrong."""

@@ -18,6 +18,7 @@ from trainers.channels import BASE_MARGIN, QID, WEIGHT, PlacedChannel, Table
 from trainers.checkpoint import UNKNOWN
 from trainers.errors import DataError, DivergedError
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
+from trainers.xgboost.best_round import BestRound
 from trainers.xgboost.booster import CPU, booster_parameters, check_device, device_of, load_booster
 from trainers.xgboost.evaluation import Evaluation, Share, Sum, classes_of, sum_over
 from trainers.xgboost.halting import Looks
@@ -130,21 +131,24 @@ class XGBoostProgram:
         booster = load_booster(assignment.checkpoint, parameters, [train, *evaluation.matrices], read_it)
         read = time.perf_counter()
         first_step_at = steady.now()
-        reports = []
-        looks = Looks(halted, rank=session.context.rank, world_size=session.context.world_size, start=assignment.start)
-        for iteration in range(assignment.start, assignment.stop):
-            booster.update(train, iteration)
-            report = Report(step=iteration + 1, metrics=evaluation(booster, iteration))
+        best = BestRound.of(booster, assignment)
+        reports: list[Report] = []
+
+        def note(report: Report) -> None:
             reports.append(report)
             on_report(report)
-            if said := assignment.divergence(report):  # On every worker: metrics are alike on all of them.
-                raise DivergedError(said)
-            if report.step < assignment.stop and looks.halt(report.step):
-                break
+
+        details: dict[str, Any] = {}
+        if best is None or not best.ended:
+            self._boost(assignment, booster, partial(booster.update, train), evaluation, best, note, halted)
+            details = best.details if best else {}
+        if best is not None and best.ended:
+            for step in range(reports[-1].step if reports else assignment.start, assignment.stop):
+                note(Report(step=step + 1, metrics=best.metrics))
         trained = time.perf_counter()
         saved, manifest = assignment.saved_at(reports[-1].step), UNKNOWN
         if session.context.rank == 0:
-            manifest = place.write(saved, bytes(booster.save_raw("ubj")))
+            manifest = place.write(saved, best.packed(booster) if best else bytes(booster.save_raw("ubj")))
         return Segment(
             reports=tuple(reports),
             checkpoint=saved,
@@ -152,7 +156,33 @@ class XGBoostProgram:
             training_seconds=trained - read,
             checkpointing_seconds=read - arrived + time.perf_counter() - trained,
             first_step_at=first_step_at,
+            details=details,
         )
+
+    def _boost(
+        self,
+        assignment: Assignment,
+        booster: Any,
+        update: Callable[[int], None],
+        evaluation: Evaluation,
+        best: BestRound | None,
+        note: Callable[[Report], None],
+        halted: Callable[[], bool],
+    ) -> None:
+        """Rounds until the assignment's stop, a halt, or the end of patience, whose round is not reported."""
+        context = self._opened().context
+        looks = Looks(halted, rank=context.rank, world_size=context.world_size, start=assignment.start)
+        for iteration in range(assignment.start, assignment.stop):
+            update(iteration)
+            report = Report(step=iteration + 1, metrics=evaluation(booster, iteration))
+            if said := assignment.divergence(report):  # On every worker: metrics are alike on all of them.
+                note(report)
+                raise DivergedError(said)
+            if best is not None and best.take(report, booster):
+                return
+            note(report)
+            if report.step < assignment.stop and looks.halt(report.step):
+                return
 
     def close(self) -> None:
         """Leaves the collective."""

@@ -10,15 +10,16 @@ from ray.train import ScalingConfig
 
 from trainers.channels import ROLES, Channel, LabelRule, PlacedChannel
 from trainers.cluster import Cluster
-from trainers.errors import ConfigurationError
+from trainers.errors import ConfigurationError, WarmbandError
 from trainers.gangs import WORKERS, Gangs, check_alone, check_gpu_parts, check_workers
 from trainers.trainer import Trainer
 from trainers.tunable import Tunable
+from trainers.xgboost.best_round import handed_out, loading
 from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
 from trainers.xgboost.checks import check_parameters
 from trainers.xgboost.halting import goes_on_exactly
 from trainers.xgboost.labels import check_margins, check_names, check_said, check_several, label_rules
-from trainers.xgboost.parameters import FIXED, ROUNDS, metric_names
+from trainers.xgboost.parameters import FIXED, PATIENCE, ROUNDS, metric_names
 from trainers.xgboost.program import XGBoostProgram
 from trainers.xgboost.ray_backend import check_backend
 from trainers.xgboost.tunable import USUAL_ROUNDS, tunable
@@ -80,10 +81,9 @@ class XGBoostTrainer(Trainer):
 
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
         """See `Trainer.check`."""
-        if "early_stopping_rounds" in hyperparameters:
+        if self.backend == "xgboost_ray" and hyperparameters.get(PATIENCE) is not None:
             raise ConfigurationError(
-                "early_stopping_rounds is not for this trainer: a tuner's strategy stops trials, and a single training "
-                "runs all its rounds; leave it out"
+                f"hyperparameter {PATIENCE!r} is for backend 'native'; leave it out, or give backend='native'"
             )
         check_workers(hyperparameters)
         if self.in_hand:
@@ -173,6 +173,11 @@ class XGBoostTrainer(Trainer):
         self, channels: Mapping[str, Channel], metric: str | None = None, *, workers: int | None = None
     ) -> dict[str, Channel]:
         """See `Trainer.checked`; names of columns too."""
+        if self.hyperparameters.get(PATIENCE) is not None and not set(channels) - {"train"}:
+            raise ConfigurationError(
+                f"hyperparameter {PATIENCE!r} waits for a metric to improve, and there is no channel beside 'train'; "
+                "give one, to be evaluated"
+            )
         for name, channel in channels.items():
             heading = channel.source.heading
             check_names(name, heading.names if heading else None)
@@ -212,8 +217,8 @@ class XGBoostTrainer(Trainer):
         )
 
     def load_model(self, checkpoint: str) -> Any:
-        """The checkpoint as an `xgboost.Booster`."""
-        return load_booster(checkpoint, {}, read=self._read)
+        """The checkpoint as an `xgboost.Booster`: the best round's where the trial is compared by that."""
+        return handed_out(load_booster(checkpoint, {}, read=self._read))
 
     def probe_obstacle(self) -> str:
         """See `Trainer.probe_obstacle`."""
@@ -229,4 +234,7 @@ class XGBoostTrainer(Trainer):
         """See `Trainer.load_code`."""
         if "://" in checkpoint:
             return ""
-        return f"import xgboost\nmodel = xgboost.Booster(model_file={checkpoint!r})"
+        try:
+            return loading(checkpoint, load_booster(checkpoint, {}))
+        except WarmbandError:  # It is gone, and what makes its model can be said all the same.
+            return loading(checkpoint, None)
