@@ -93,6 +93,7 @@ HOUSE = {
         "tunable",
         "gangs",
         "cluster",
+        "data_check",
         "channels",
         "datasets",
         "patient_storage",

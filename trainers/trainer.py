@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 from ray.train import ScalingConfig
 
 from trainers import TRAINERS, steady, storage
-from trainers.channels import Channel, LabelRule, PlacedChannel, check_channels, open_channels, refuse_unread
+from trainers.channels import Channel, LabelRule, PlacedChannel, Reads, check_channels, open_channels, refuse_unread
 from trainers.checking import check_whole
 from trainers.checkpoint import UNKNOWN, Manifest, check, load
 from trainers.cluster import Cluster, cluster, reaching
@@ -41,7 +41,7 @@ OWN_CLASS = "trainer"
 """What a trainer of a user's own is called where its code is named."""
 
 
-class Trainer(ABC):
+class Trainer(Reads, ABC):
     """How a configuration is trained: by how many workers, with which hyperparameters.
 
     Args:
@@ -72,11 +72,6 @@ class Trainer(ABC):
 
     needs_train: ClassVar[bool] = True
     """Whether it cannot do without a channel "train"."""
-
-    takes_folders: bool = False
-    """Whether a channel may be a `Folder`; its `program` is then given a channel whose source is a `PlacedFolder`."""
-    takes_roles: tuple[str, ...] = ()
-    """What it reads of rows beside features and labels, of `trainers.channels.ROLES`."""
 
     def __init__(
         self, *, scaling: ScalingConfig | None = None, hyperparameters: Mapping[str, Any] | None = None
@@ -299,7 +294,7 @@ class Trainer(ABC):
         Raises:
             ConfigurationError, DataError: rows are not what they have to be, or files where this trainer reads rows.
         """
-        refuse_unread(channels, type(self).__name__, folders=self.takes_folders, roles=self.takes_roles)
+        refuse_unread(channels, self)
         return check_channels(channels, self.label_rules, metric, workers or self._static_workers)
 
     @contextmanager

@@ -14,7 +14,7 @@ from typing import Any
 
 from hpo.cost import COLD_SECONDS, MOST_SECONDS, PROBE_UNITS, WARM_UP_UNITS, Probed
 from trainers import storage
-from trainers.channels import Channel, Files, Memory, RayData
+from trainers.channels import Channel, Files, LibsvmFiles, Memory, RayData
 from trainers.errors import WarmbandError
 from trainers.gangs import Assignment, Program, Report, alone, cores, one_line, resources_per_worker
 from trainers.process import calm_loaded
@@ -133,7 +133,7 @@ def _obstacle(channels: Mapping[str, Channel]) -> str:
     for name, channel in channels.items():
         if isinstance(channel.source, RayData):
             return f"channel {name!r} is a ray.data.Dataset"
-        if isinstance(channel.source, Files) and math.prod(_shape(channel)) > MOST_FILE_CELLS:
+        if isinstance(channel.source, Files | LibsvmFiles) and _cells(channel) > MOST_FILE_CELLS:
             return f"the files of channel {name!r} are too large to read twice"
     return ""
 
@@ -156,7 +156,7 @@ def _measure(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWorker:
     rows, features = tables["train"].features.shape
     total = channels["train"].source.rows
     # Files are read from end to end, whatever part is kept.
-    reads = 1 if isinstance(channels["train"].source, Files) else part
+    reads = 1 if isinstance(channels["train"].source, Files | LibsvmFiles) else part
     return OneWorker(
         rows=rows * part if total is None else total,
         about=total is None and part > 1,
@@ -229,8 +229,7 @@ def _estimated_rows(files: Files) -> int:
     """Rows of CSV files, estimated by the lengths of the first rows."""
     with files.filesystem.open_input_stream(files.files[0].path) as stream:
         beginning = bytes(stream.read(_BEGINNING_BYTES))
-    size = sum(file.weight for file in files.files)
-    return max(1, round(size * max(1, beginning.count(b"\n")) / max(1, len(beginning))))
+    return max(1, round(files.text_bytes * max(1, beginning.count(b"\n")) / max(1, len(beginning))))
 
 
 def _shape(channel: Channel) -> tuple[int, int]:
@@ -238,11 +237,17 @@ def _shape(channel: Channel) -> tuple[int, int]:
     source = channel.source
     if isinstance(source, Files):
         return source.rows or _estimated_rows(source), source.width
+    if isinstance(source, LibsvmFiles):
+        return source.rows, source.width
     assert isinstance(source, Memory), "nothing else is measured"
     return source.features.shape[0], source.features.shape[1]
 
 
 def _part(channel: Channel) -> int:
     """The step between measured rows: of so many, one is measured."""
-    rows, width = _shape(channel)
-    return max(1, math.ceil(rows / MOST_ROWS), math.ceil(rows * width / MOST_CELLS))
+    return max(1, math.ceil(_shape(channel)[0] / MOST_ROWS), math.ceil(_cells(channel) / MOST_CELLS))
+
+
+def _cells(channel: Channel) -> int:
+    """Numbers that its rows hold."""
+    return channel.entries if channel.sparse else math.prod(_shape(channel))

@@ -266,7 +266,10 @@ def damaged(folder: Path, kind: str) -> Path:
         ("UTF-16", "validation.csv is not UTF-8 in its first line .*: save it as UTF-8"),
         ("text", "validation.csv: column 'b' holds 'yes' in line 2, which is no number; encode it as numbers"),
         ("cut short", "validation.parquet is cut short or damaged .*; write or copy it again"),
-        ("directory", "parts is a directory without a .csv or .parquet file; give another, or a pattern"),
+        (
+            "directory",
+            "parts is a directory without a file of rows, .csv, .parquet, .* behind; give another, or a pattern",
+        ),
         ("other columns", "2.csv has 4 columns .label, y, a, c. and .*1.csv has 4 columns .label, y, a, b.: all files"),
     ],
 )

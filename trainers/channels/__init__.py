@@ -13,7 +13,7 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from trainers.channels.channel import Channel as Channel
-    from trainers.channels.files import Files as Files
+    from trainers.channels.files import Files as Files, LibsvmFiles as LibsvmFiles
     from trainers.channels.folder import (
         FETCH_SECONDS as FETCH_SECONDS,
         Distribution as Distribution,
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
         PlacedFolder as PlacedFolder,
     )
     from trainers.channels.inputs import (
+        Reads as Reads,
+        agree as agree,
         check_channels as check_channels,
         open_channels as open_channels,
         refuse_unread as refuse_unread,
@@ -36,6 +38,11 @@ if TYPE_CHECKING:
         QID as QID,
         ROLES as ROLES,
         WEIGHT as WEIGHT,
+    )
+    from trainers.channels.sparse import (
+        from_parts_of as from_parts_of,
+        is_sparse as is_sparse,
+        parts_of as parts_of,
     )
     from trainers.channels.table import Table as Table, interleave as interleave
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.channels.files import Files, check_delimiter, open_files
+from trainers.channels.files import Files, LibsvmFiles, check_delimiter, open_files
+from trainers.channels.fingerprint import Parts
 from trainers.channels.folder import Folder, OpenedFolder, PlacedFolder
 from trainers.channels.labels import LabelRule
 from trainers.channels.memory import Memory, from_array, from_frame, from_parts, is_frame, plain_array
 from trainers.channels.placed import PlacedChannel, about, check_labels, checked
 from trainers.channels.ray_data import RayData
 from trainers.channels.rows import BASE_MARGIN, LOWER, QID, UPPER, WEIGHT, checked_roles
-from trainers.channels.table import Heading, Shards, Table, check_shard
+from trainers.channels.table import Heading, Shards, Table, check_shard, join
 from trainers.errors import ConfigurationError
 
 
@@ -37,11 +38,18 @@ class Source(Protocol):
     def roles_said(self) -> tuple[str, ...]:
         """What is said of each row beside its label."""
 
+    @property
+    def sparse(self) -> bool:
+        """Whether features come as SciPy's CSR."""
+
     def describe(self) -> dict[str, Any]:
         """See `Channel.describe`."""
 
     def fingerprint(self) -> str | None:
         """See `Channel.fingerprint`."""
+
+    def parts(self) -> Parts:
+        """See `Channel.parts`."""
 
     def look(self) -> NDArray[np.float32] | None:
         """All labels, after checking what rows can be checked within a second; None where that takes longer."""
@@ -49,8 +57,12 @@ class Source(Protocol):
     def read(self, rank: int, world_size: int) -> Table:
         """The shard of one rank, read in this process."""
 
-    def place(self, num_workers: int) -> Files | Memory | Shards | PlacedFolder:
+    def place(self, num_workers: int) -> Files | LibsvmFiles | Memory | Shards | PlacedFolder:
         """The channel as placed for the workers; for 0 workers, for this process."""
+
+
+BLOCK_ROWS = 1 << 16
+"""Rows of a block out of memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -88,8 +100,9 @@ class Channel:
 
         Args:
             source: a pandas DataFrame; a NumPy array with two dimensions; a pair (X, y) of them, or (X, y, said) with
-                what else is said of each row, such as {"weight": w}; a path, a URI (`s3://`, `gs://`, `file://`), a
-                directory, a pattern (`part-*.csv`) or a list of these, of .csv or .parquet files; a
+                what else is said of each row, such as {"weight": w}, where X may be a sparse matrix of SciPy's, whose
+                absent entries are missing; a path, a URI (`s3://`, `gs://`, `file://`), a
+                directory, a pattern (`part-*.csv`) or a list of these, of .csv, .parquet or .libsvm files; a
                 `ray.data.Dataset`; a `Folder` of files as they are; or a channel, which is returned under `name`.
             target: the column to predict, by name or position; None is the first column, with or without a header, or
                 the lower bound of the labels, if one is given.
@@ -129,6 +142,18 @@ class Channel:
         return self.source.roles_said
 
     @property
+    def sparse(self) -> bool:
+        """Whether its features come as SciPy's CSR, in which absent entries are missing."""
+        return self.source.sparse
+
+    @property
+    def entries(self) -> int:
+        """How many entries sparse rows have; 0 for dense ones."""
+        if isinstance(self.source, LibsvmFiles):
+            return self.source.entries
+        return int(self.source.features.nnz) if isinstance(self.source, Memory) and self.sparse else 0
+
+    @property
     def margins(self) -> int:
         """How many base margins a row has."""
         if BASE_MARGIN not in self.said:
@@ -158,6 +183,15 @@ class Channel:
         """
         with about(self.name):
             return self.source.fingerprint()
+
+    def parts(self) -> Parts:
+        """Digests of files, or of columns in memory, by their names: what has changed where fingerprints differ.
+
+        Raises:
+            DataError: a file is gone, or cannot be read.
+        """
+        with about(self.name):
+            return self.source.parts()
 
     def expecting(self, rules: tuple[LabelRule, ...]) -> Channel:
         """The same channel, whose labels are checked by these rules wherever they are read."""
@@ -199,6 +233,22 @@ class Channel:
     def read_whole(self) -> Table:
         """All rows, in their order, in this process."""
         return self.read(0, 1)
+
+    def pieces(self) -> Iterator[Table]:
+        """All rows, a block at a time, in this process; blocks of files, of `BLOCK_ROWS` in memory.
+
+        Raises:
+            ConfigurationError: it is a folder, or a Ray Dataset, whose blocks this process does not have.
+            DataError: rows are damaged; what `rules` say of labels is not checked.
+        """
+        with about(self.name):
+            if isinstance(self.source, Files | LibsvmFiles):
+                for piece in self.source.pieces(0, 1):
+                    yield join([piece]) if len(piece.labels) else piece  # Which checks it.
+            elif isinstance(self.source, Memory):
+                yield from self.source.pieces(BLOCK_ROWS)
+            else:
+                raise ConfigurationError("it is no table of files or in memory, whose rows come in blocks")
 
     def place(self, num_workers: int) -> PlacedChannel:
         """Makes the channel readable by each of `num_workers` workers, on any node.
@@ -244,5 +294,5 @@ def _source(
         return RayData.of(source, target, given)
     raise ConfigurationError(
         f"cannot read from {type(source).__name__}; give a DataFrame, an array with two dimensions, a pair (X, y), "
-        "(X, y, {'weight': w}), paths or URIs of .csv or .parquet files, a ray.data.Dataset, or a Folder"
+        "(X, y, {'weight': w}), paths or URIs of .csv, .parquet or .libsvm files, a ray.data.Dataset, or a Folder"
     )

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trainers.channels.sparse import is_sparse, parts_of
+
+Parts = Mapping[str, str]
+"""Digests of what a channel is made of, each by its name in a sentence, for a message about what has changed."""
+
 MOST_BYTES = 64 << 20
 """How many bytes of features are read for a digest: every row of less than that, every so many-th row of more."""
 
-_DIGEST_BYTES = 12
+MOST_PARTS = 2000
+"""Files, or columns, that are digested one by one, so that a change names them."""
+
+_DIGEST_BYTES, _PART_BYTES = 12, 6
 _PIECE = 1 << 20
 
 
@@ -32,6 +40,9 @@ def of_rows(features: Any, labels: NDArray[np.float32], said: Mapping[str, NDArr
     digest = _start("rows", len(labels), features.shape[1])
     if isinstance(features, np.ndarray):
         digest.update(np.ascontiguousarray(features))
+    elif is_sparse(features):
+        for array in parts_of(features).values():
+            digest.update(array)
     else:
         from pandas.util import hash_pandas_object
 
@@ -58,10 +69,66 @@ def of_files(read_as: Iterable[object], filesystem: Any, infos: Iterable[Any], *
             digest.update(repr((info.base_name, info.size, info.mtime_ns)).encode())
             continue
         digest.update(repr(info.size).encode())
-        with filesystem.open_input_stream(info.path) as stream:
+        with filesystem.open_input_stream(info.path, compression=None) as stream:
             while piece := stream.read(_PIECE):
                 digest.update(piece)
     return str(digest.hexdigest())
+
+
+def parts_of_rows(features: Any, labels: NDArray[np.float32], said: Mapping[str, Any], names: Sequence[str]) -> Parts:
+    """Digests of the columns of rows in memory, of the labels, and of what else is said of rows.
+
+    Args:
+        features: as `of_rows` takes them.
+        labels: of all rows.
+        said: of all rows.
+        names: of the features.
+    """
+    parts = {"the labels": _part(labels), **{f"the {role} of rows": _part(values) for role, values in said.items()}}
+    if len(names) > MOST_PARTS:
+        return parts
+    if is_sparse(features):
+        features = features.tocsc()
+    return parts | {f"column {name!r}": _part(_column(features, at)) for at, name in enumerate(names)}
+
+
+def parts_of_files(filesystem: Any, infos: Sequence[Any], *, whole: bool) -> Parts:
+    """Digests of files by their paths; see `of_files`."""
+    if len(infos) > MOST_PARTS:
+        return {}
+    parts = {}
+    for info in infos:
+        digest = hashlib.blake2b(repr(info.size).encode(), digest_size=_PART_BYTES)
+        if not whole:
+            digest.update(repr(info.mtime_ns).encode())
+        else:
+            with filesystem.open_input_stream(info.path, compression=None) as stream:
+                while piece := stream.read(_PIECE):
+                    digest.update(piece)
+        parts[f"file {info.path}"] = digest.hexdigest()
+    return parts
+
+
+def parts_of_names(files: Iterable[tuple[str, int, int]]) -> Parts:
+    """Digests of a folder's files by their names; see `of_names`."""
+    held = list(files)
+    return {f"file {file[0]}": _part(repr(file[1:]).encode()) for file in held} if len(held) <= MOST_PARTS else {}
+
+
+def _column(features: Any, at: int) -> Any:
+    if isinstance(features, np.ndarray):
+        return features[:, at]
+    if is_sparse(features):
+        entries = slice(features.indptr[at], features.indptr[at + 1])
+        return features.indices[entries].astype(np.int32).tobytes() + features.data[entries].tobytes()
+    from pandas.util import hash_pandas_object
+
+    return hash_pandas_object(features.iloc[:, at], index=False).to_numpy()
+
+
+def _part(values: Any) -> str:
+    content: Any = values if isinstance(values, bytes) else np.ascontiguousarray(values)
+    return hashlib.blake2b(content, digest_size=_PART_BYTES).hexdigest()
 
 
 def of_names(read_as: str, files: Iterable[tuple[str, int, int]]) -> str:

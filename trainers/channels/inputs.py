@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from trainers.channels.channel import Channel
+from trainers.channels.files import LibsvmFiles, agreed
 from trainers.channels.folder import OpenedFolder
 from trainers.channels.labels import LabelRule
+from trainers.channels.memory import Memory
 from trainers.checking import nearest
 from trainers.errors import ConfigurationError
 
@@ -37,7 +40,18 @@ def open_channels(channels: Mapping[str, Any], *, train: bool = True) -> dict[st
         near = nearest("train", channels, cutoff=0.3)
         hint = f"; did you mean it by {near!r}?" if near else ""
         raise ConfigurationError(f'channels are {sorted(channels)} and need one called "train"{hint}')
-    return {name: Channel.of(source, name=name) for name, source in channels.items()}
+    return agree({name: Channel.of(source, name=name) for name, source in channels.items()})
+
+
+def agree(channels: Mapping[str, Channel]) -> dict[str, Channel]:
+    """The channels, those of libsvm files with one numbering of columns, and as many; see `files.agreed`."""
+    found = {name: source for name, channel in channels.items() if isinstance(source := channel.source, LibsvmFiles)}
+    others = [channel.source.heading for channel in channels.values() if isinstance(channel.source, Memory)]
+    sources = agreed(found, max((heading.count for heading in others if heading), default=0))
+    return {
+        name: replace(channel, source=sources[name]) if name in sources else channel
+        for name, channel in channels.items()
+    }
 
 
 def check_channels(
@@ -67,26 +81,44 @@ def check_channels(
     return channels_by_name
 
 
-def refuse_unread(channels: Mapping[str, Channel], trainer: str, *, folders: bool, roles: Sequence[str]) -> None:
+class Reads:
+    """What a trainer says that it reads of its channels."""
+
+    takes_folders: bool = False
+    """Whether a channel may be a `Folder`; its `program` is then given a channel whose source is a `PlacedFolder`."""
+
+    takes_sparse: bool = False
+    """Whether rows may be sparse; its `program` then reads tables with a CSR matrix."""
+
+    takes_roles: tuple[str, ...] = ()
+    """What it reads of rows beside features and labels, of `trainers.channels.ROLES`."""
+
+
+def refuse_unread(channels: Mapping[str, Channel], trainer: Reads) -> None:
     """Refuses what a trainer does not read.
 
     Args:
         channels: by name.
-        trainer: what its users call it.
-        folders: it takes folders of files.
-        roles: what it reads of rows beside features and labels.
+        trainer: it.
 
     Raises:
         ConfigurationError: naming the first channel that has such.
     """
+    who = type(trainer).__name__
     for name, channel in channels.items():
-        if unread := [role for role in channel.said if role not in roles]:
+        if unread := [role for role in channel.said if role not in trainer.takes_roles]:
             raise ConfigurationError(
-                f"channel {name!r} says of its rows {', '.join(unread)}, which {trainer} does not read; leave "
+                f"channel {name!r} says of its rows {', '.join(unread)}, which {who} does not read; leave "
                 f"{'it' if len(unread) == 1 else 'them'} out, or train with XGBoostTrainer"
             )
-        if not folders and isinstance(channel.source, OpenedFolder):
+        if channel.sparse and not trainer.takes_sparse:
             raise ConfigurationError(
-                f"channel {name!r} is a Folder, {channel.source.listing.where!r}, and {trainer} takes none: it reads "
+                f"channel {name!r} has sparse rows, and {who} reads dense ones alone; give X.toarray(), in which "
+                "what is absent is 0, of libsvm files that of sklearn.datasets.load_svmlight_file, or train with "
+                "XGBoostTrainer"
+            )
+        if isinstance(channel.source, OpenedFolder) and not trainer.takes_folders:
+            raise ConfigurationError(
+                f"channel {name!r} is a Folder, {channel.source.listing.where!r}, and {who} takes none: it reads "
                 "rows; give the paths of .csv or .parquet files, or train by a program of yours, with ScriptTrainer"
             )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from trainers.channels.fingerprint import Parts
 from trainers.channels.rows import QID, Roles, checked_roles
 from trainers.channels.table import (
     Heading,
@@ -63,8 +64,17 @@ class RayData:
         roles = self._roles(columns)
         return Heading(names=roles.feature_names(columns), count=len(roles.features(len(columns))))
 
+    def parts(self) -> Parts:
+        """See `Channel.parts`; without executing the dataset there are none."""
+        return {}
+
     def look(self) -> None:
         """Nothing: to see its rows is to execute the dataset, which takes Ray."""
+
+    @property
+    def sparse(self) -> bool:
+        """See `Source`."""
+        return False
 
     @property
     def roles_said(self) -> tuple[str, ...]:

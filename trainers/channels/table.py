@@ -6,12 +6,13 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels.rows import QID, WEIGHT, Queries, Roles, Said, as_said, check_said
+from trainers.channels.sparse import is_sparse, stacked
 from trainers.errors import ConfigurationError, DataError
 
 LARGEST = float(np.finfo(np.float32).max)
@@ -23,7 +24,8 @@ class Table:
     """The rows that one worker holds; the arrays may be read-only.
 
     Args:
-        features: float32 in C order; a DataFrame where columns of pandas' `category` dtype are among them.
+        features: float32 in C order; a DataFrame where columns of pandas' `category` dtype are among them; of sparse
+            rows a CSR matrix, in which absent entries are missing.
         labels: one float32 a row.
         feature_names: names of the features, or None where the source has none.
         said: what else is said of each row, by `rows.ROLES`.
@@ -111,17 +113,22 @@ def arrow_rows(
     world_size: int,
     number: Callable[[int], int] | None = None,
     queries: Queries | None = None,
+    turns: Sequence[int] = (),
+    each: bool = False,
 ) -> Table:
     """The rows of one rank in an Arrow table or record batch that `seen` rows lie before.
 
     Errors give a row the `number` of its place in the block; by default, among all rows. Of `queries`, a rank has whole
-    ones.
+    ones. Rows go to ranks in `turns`; by default, to one after the other. With `each`, features and labels are checked
+    here, and errors name the row.
 
     Raises:
         DataError: what is said of a row is wrong.
     """
     number = number or (lambda place: seen + place + 1)
     mine: Any = slice((rank - seen) % world_size, None, world_size)
+    if turns:
+        mine = np.flatnonzero(np.resize(np.roll(turns, -(seen % len(turns))), block.num_rows) == rank)
     said: dict[str, NDArray[Any]] = {}
     if queries is not None:
         by_role = dict(roles.said)
@@ -138,8 +145,15 @@ def arrow_rows(
         for role, of_role in roles.said:
             if role != QID:
                 said[role] = as_said([_arrow_numbers(block.column(place))[mine] for place in of_role])
-    check_said(said, lambda at: number(int(np.arange(block.num_rows)[mine][at])))
-    return Table(features=features, labels=labels, feature_names=roles.feature_names(columns), said=said)
+
+    def row(at: int) -> int:
+        return number(int(np.arange(block.num_rows)[mine][at]))
+
+    check_said(said, row)
+    names = roles.feature_names(columns)
+    if each:
+        check_rows(features, labels, names, row)
+    return Table(features=features, labels=labels, feature_names=names, said=said)
 
 
 def _arrow_numbers(column: Any) -> NDArray[Any]:
@@ -162,6 +176,13 @@ def join(pieces: Iterable[Table]) -> Table:
         return queue[0]
     names = queue[0].feature_names
     said = {role: np.concatenate([piece.said[role] for piece in queue]) for role in queue[0].said}
+    if is_sparse(queue[0].features):
+        return Table(
+            features=stacked([piece.features for piece in queue]),
+            labels=np.concatenate([piece.labels for piece in queue]),
+            feature_names=names,
+            said=said,
+        )
     features = np.empty((rows, queue[0].features.shape[1]), np.float32)
     labels = np.empty(rows, np.float32)
     start = 0
@@ -188,9 +209,9 @@ def interleave(shards: Sequence[Table]) -> Table:
     if lengths != sorted(lengths, reverse=True) or lengths[-1] < lengths[0] - 1:
         return join(shards)
     features = [shard.features for shard in shards]
-    arrays = isinstance(features[0], np.ndarray)
+    together = _interleave_arrays if isinstance(features[0], np.ndarray) else _interleave_others
     return Table(
-        features=_interleave_arrays(features) if arrays else _interleave_frames(features),
+        features=together(features),
         labels=_interleave_arrays([shard.labels for shard in shards]),
         feature_names=shards[0].feature_names,
         said={role: _interleave_arrays([shard.said[role] for shard in shards]) for role in shards[0].said},
@@ -202,6 +223,8 @@ def _in_order_of_queries(shards: Sequence[Table]) -> Table:
     features = [shard.features for shard in shards]
     if isinstance(features[0], np.ndarray):
         whole: Any = np.concatenate(features)[order]
+    elif is_sparse(features[0]):
+        whole = stacked(features)[order]
     else:
         import pandas as pd
 
@@ -221,10 +244,14 @@ def _interleave_arrays(arrays: Sequence[NDArray[np.float32]]) -> NDArray[np.floa
     return whole
 
 
-def _interleave_frames(frames: Sequence[Any]) -> Any:
+def _interleave_others(frames: Sequence[Any]) -> Any:
+    """Of frames, or of CSR matrices."""
+    step = len(frames)
+    if is_sparse(frames[0]):
+        places = np.concatenate([np.arange(frame.shape[0]) * step + rank for rank, frame in enumerate(frames)])
+        return stacked(frames)[np.argsort(places)]
     import pandas as pd
 
-    step = len(frames)
     placed = [frame.set_axis(range(rank, rank + len(frame) * step, step)) for rank, frame in enumerate(frames)]
     return pd.concat(placed).sort_index()
 
@@ -291,8 +318,24 @@ def check_labels(unlabelled: int) -> None:
         raise DataError(f"{unlabelled} {many} missing (NaN) or infinite: drop these rows, or fill them in")
 
 
+def check_rows(
+    features: Any, labels: NDArray[np.float32], names: Sequence[str] | None, row: Callable[[int], int]
+) -> None:
+    """Raises where a label is missing or a number infinite, and says in which row, by its place among these."""
+    if count_unlabelled(labels):
+        at = int((~np.isfinite(labels)).argmax())
+        raise DataError(f"row {row(at)}: the label is {labels[at]:g}: drop such rows, or fill them in")
+    try:
+        check_finite(features, names)
+    except DataError as error:
+        at = int((np.abs(features) > LARGEST).any(axis=1).argmax())
+        raise DataError(f"row {row(at)}: {error}") from None
+
+
 def check_finite(features: Any, names: Sequence[str] | None) -> None:
     """Raises where a feature is infinite, or too large for the float32 that XGBoost computes with; NaN is missing."""
+    if is_sparse(features):
+        _check_entries(features, names)
     if not isinstance(features, np.ndarray):
         return  # A frame, which was checked where it was opened.
     # Two passes without another array of that size.
@@ -303,8 +346,19 @@ def check_finite(features: Any, names: Sequence[str] | None) -> None:
     if features.ndim == 1:
         features = features[:, None]
     rows, places = np.nonzero(np.abs(features) > LARGEST)
-    column = repr(names[places[0]]) if names else f"{places[0]} beside the target"
+    _refuse_large(int(places[0]), float(features[rows[0], places[0]]), names)
+
+
+def _check_entries(features: Any, names: Sequence[str] | None) -> None:
+    wrong = np.abs(features.data) > LARGEST
+    if wrong.any():
+        at = int(wrong.argmax())
+        _refuse_large(int(features.indices[at]), float(features.data[at]), names)
+
+
+def _refuse_large(place: int, number: float, names: Sequence[str] | None) -> NoReturn:
+    column = repr(names[place]) if names else f"{place} beside the target"
     raise DataError(
-        f"column {column} holds {features[rows[0], places[0]]:g}; infinite values, and those too large for float32, "
+        f"column {column} holds {number:g}; infinite values, and those too large for float32, "
         "cannot be trained on: cut such values off, or make them missing (NaN)"
     )

@@ -78,6 +78,7 @@ class XGBoostTrainer(Trainer):
         return {} if self.backend == "native" else {"backend": self.backend, "ray_params": self.ray_params}
 
     takes_roles = ROLES
+    takes_sparse = True
 
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
         """See `Trainer.check`."""
@@ -186,6 +187,11 @@ class XGBoostTrainer(Trainer):
                 raise ConfigurationError(
                     f"channel {name!r} says of its rows {', '.join(channel.said)}, and backend 'xgboost_ray' reads no "
                     "such; use backend='native'"
+                )
+            if channel.sparse and self.backend == "xgboost_ray":
+                raise ConfigurationError(
+                    f"channel {name!r} has sparse rows, and backend 'xgboost_ray' reads dense ones alone; use "
+                    "backend='native', or give X.toarray(), in which what is absent is 0"
                 )
         check_margins({name: channel.margins for name, channel in channels.items()}, self.hyperparameters)
         return super().checked(channels, metric, workers=workers)

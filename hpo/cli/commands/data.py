@@ -1,12 +1,15 @@
-"""Commands about named datasets."""
+"""Commands about data: named datasets, and what is in files before a job."""
 
 from __future__ import annotations
 
+from typing import Annotated, Optional
+
 import typer
 
-from hpo.cli.options import AsJson, Command, DataDir, DatasetName, Group
+from hpo.cli.options import AllowCode, AsJson, Command, DataDir, DatasetName, Group
+from hpo.cli.shell_completion import dataset_names
 
-app = typer.Typer(cls=Group, no_args_is_help=True, help="Datasets that have a name: list, fetch, check.")
+app = typer.Typer(cls=Group, no_args_is_help=True, help="Datasets that have a name, and a check of any data.")
 
 
 @app.command("list", cls=Command)
@@ -39,15 +42,43 @@ def data_fetch(name: DatasetName, data_dir: DataDir = None) -> None:
 
 
 @app.command("check", cls=Command)
-def data_check(name: DatasetName, data_dir: DataDir = None) -> None:
-    """Compare a dataset's files with the published sums."""
-    from trainers import datasets
-    from trainers.errors import DataError
+def data_check(
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WHAT...",
+            help="A dataset that has a name, a job file, or CSV and Parquet files: paths, which are one channel, or "
+            "CHANNEL=PATH for each of several.",
+            autocompletion=dataset_names,
+        ),
+    ],
+    target: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="COLUMN", help="The column to predict, of files; else the first."),
+    ] = None,
+    workers: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(min=1, metavar="N", help="Workers that will train; else those of the job file, or several."),
+    ] = None,
+    data_dir: DataDir = None,
+    allow_code: AllowCode = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what is in data before anything is paid for.
 
-    checked = datasets.check(name, data_dir)
-    for path, good, problem in checked:
-        typer.echo(f"{path}: {'ok' if good else problem}")
-    if not checked:
-        typer.echo(f"{name} needs no download: there is nothing to check")
-    if not all(good for _, good, _ in checked):
-        raise DataError(f"dataset {name!r} is not whole here; run `hpo data fetch {name}`")
+    Columns, missing values, classes, rows that are in several channels,
+    columns that give the label away, and what a worker would load. Files
+    of a dataset that has a name are compared with the published sums.
+    """
+    from hpo.cli.checked_data import channels_of
+    from hpo.cli.terminal import show, show_json, working
+    from hpo.cli.views import report_json, report_parts
+    from trainers.data_check import check_data
+
+    with working(as_json=as_json):
+        channels, gang = channels_of(what, target, data_dir, allow_code=allow_code)
+        report = check_data(channels, workers=workers or gang)
+    if as_json:
+        show_json(report_json(report))
+    else:
+        show(*report_parts(report))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
+    from hpo.cli.views.data import report_json as report_json, report_parts as report_parts
     from hpo.cli.views.jobs import jobs_table as jobs_table
     from hpo.cli.views.page import job_page as job_page
     from hpo.cli.views.trials import (

@@ -13,8 +13,21 @@ from typing import Any, Self
 
 import numpy as np
 
+from hpo.jobs.files.changes import changed, changes
 from trainers import storage
-from trainers.channels import Channel, Files, Folder, Memory, OpenedFolder, Table
+from trainers.channels import (
+    Channel,
+    Files,
+    Folder,
+    LibsvmFiles,
+    Memory,
+    OpenedFolder,
+    Table,
+    agree,
+    from_parts_of,
+    is_sparse,
+    parts_of,
+)
 from trainers.datasets import find, load
 from trainers.errors import CheckpointError, DataError, WarmbandError
 
@@ -28,6 +41,7 @@ logger = logging.getLogger(__name__)
 
 _FOLDER = "inputs"
 _SAID = "said_"
+_SPARSE = "sparse_"
 
 
 def dataset_channels(name: str, *, data_dir: str | None = None, repeat: int = 1) -> dict[str, Channel]:
@@ -69,6 +83,7 @@ def record_inputs(channels: Mapping[str, Channel], folder: str, *, most_bytes: f
         name: {
             **channel.describe(),
             "fingerprint": channel.fingerprint(),
+            "parts": dict(channel.parts()),
             "open": _how(channel, folder, copied=held <= most_bytes),
         }
         for name, channel in channels.items()
@@ -147,7 +162,7 @@ def open_inputs(recorded: Mapping[str, Any], *, data_dir: str | None = None) -> 
                 "HyperparameterTuner.attach(NAME).resume(inputs=...)"
             ) from error
     check_same(recorded, channels)
-    return channels
+    return agree(channels)
 
 
 def check_same(recorded: Mapping[str, Any], channels: Mapping[str, Channel]) -> None:
@@ -159,11 +174,10 @@ def check_same(recorded: Mapping[str, Any], channels: Mapping[str, Channel]) -> 
     if recorded.keys() != channels.keys():
         raise DataError(f"channels are {sorted(channels)}, and the job began with {sorted(recorded)}: give the same")
     for name, channel in channels.items():
-        before, now = recorded[name].get("fingerprint"), channel.fingerprint()
-        if before is not None and now != before:
+        if changed(recorded[name], channel):
             raise DataError(
-                f"channel {name!r} has changed since the job began: its fingerprint is {now}, and was {before}. "
-                "Trials of both would not compare: put the old data back, or begin a new job"
+                f"channel {name!r} has changed since the job began: {changes(recorded[name], channel)}. Trials of both "
+                "would not compare: put the old data back, or begin a new job"
             )
 
 
@@ -175,7 +189,7 @@ def _how(channel: Channel, folder: str, *, copied: bool) -> dict[str, Any]:
     source = channel.source
     if channel.origin:
         return dict(channel.origin)
-    if isinstance(source, Files | OpenedFolder):
+    if isinstance(source, Files | LibsvmFiles | OpenedFolder):
         return source.reopened_with()
     if not isinstance(source, Memory) or not copied:
         return {}
@@ -231,7 +245,9 @@ class _Datasets:
 def _bytes(channel: Channel) -> float:
     """About what a copy takes."""
     source = channel.source
-    return math.prod(source.features.shape) * 4.0 if isinstance(source, Memory) else 0.0
+    if not isinstance(source, Memory):
+        return 0.0
+    return float(source.features.nnz * 8 if source.sparse else math.prod(source.features.shape) * 4)
 
 
 # ---- copies
@@ -243,6 +259,8 @@ def _packed(table: Table) -> bytes:
     held |= {f"{_SAID}{role}": numbers for role, numbers in table.said.items()}
     if isinstance(table.features, np.ndarray):
         held["features"] = table.features
+    elif is_sparse(table.features):
+        held |= {f"{_SPARSE}{part}": array for part, array in parts_of(table.features).items()}
     else:
         for place, name in enumerate(table.features.columns):
             held |= {f"{part}_{place}": values for part, values in _column(table.features[name]).items()}
@@ -281,11 +299,18 @@ def _unpacked(uri: str, data: bytes, names: list[str] | None) -> Table:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             held = dict(arrays)
-        features = held["features"] if "features" in held else _frame(held, names or [])
+        features = _features(held, names or [])
     except Exception as error:  # zipfile and NumPy each have their own
         raise DataError(f"its copy {storage.shown(uri)!r} is cut short or damaged: {error}") from error
     said = {name.removeprefix(_SAID): numbers for name, numbers in held.items() if name.startswith(_SAID)}
     return Table(features=features, labels=held["labels"], feature_names=tuple(names) if names else None, said=said)
+
+
+def _features(held: Mapping[str, Any], names: list[str]) -> Any:
+    if "features" in held:
+        return held["features"]
+    sparse = {name.removeprefix(_SPARSE): array for name, array in held.items() if name.startswith(_SPARSE)}
+    return from_parts_of(sparse) if sparse else _frame(held, names)
 
 
 def _frame(held: Mapping[str, Any], names: list[str]) -> Any:

@@ -94,7 +94,7 @@ def test_data_check_of_a_file_that_is_not_the_published_one(monkeypatch, capsys,
 
 def test_data_check_of_what_is_generated(monkeypatch, capsys) -> None:
     assert run(monkeypatch, "data", "check", "bank-marketing-synthetic") == 0
-    assert "nothing to check" in capsys.readouterr().out
+    assert "train: 35,009 rows of 59 features" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["check", "fetch"])

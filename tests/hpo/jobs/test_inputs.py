@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -113,8 +114,39 @@ def test_other_rows_are_refused(tmp_path: Path) -> None:
     FRAME.to_csv(file, index=False)
     _, about = recorded(str(file), tmp_path)
     FRAME.assign(a=0).to_csv(file, index=False)
-    with pytest.raises(DataError, match="channel 'train' has changed since the job began"):
+    with pytest.raises(
+        DataError, match=r"channel 'train' has changed since the job began: file .*rows.csv has another"
+    ):
         open_inputs(about)
+
+
+CHANGES: dict[str, tuple[Any, str]] = {
+    "another value": (FRAME.assign(a=0), "column 'a' has another content"),
+    "another name": (FRAME.rename(columns={"a": "d"}), "column 'd' is new; column 'a' is gone"),
+    "fewer rows": (FRAME.iloc[:-1], f"rows are {len(FRAME) - 1}, and were {len(FRAME)}"),
+    "another order": (FRAME[[FRAME.columns[0], *reversed(FRAME.columns[1:])]], "columns are in another order"),
+    "other labels": (FRAME.assign(**{FRAME.columns[0]: 1 - FRAME.iloc[:, 0]}), "the labels have another content"),
+    "another column more": (FRAME.assign(more=1.0), "column 'more' is new"),
+    "weights": (Channel.of(FRAME.assign(b=1), weight="b"), "weight is new; column 'b' is gone"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_refusal_says_what_has_changed(change: str, tmp_path: Path) -> None:
+    _, about = recorded(FRAME, tmp_path)
+    other, said = CHANGES[change]
+    with pytest.raises(DataError, match=f"channel 'train' has changed since the job began: .*{re.escape(said)}"):
+        check_same(about, open_channels({"train": other}))
+
+
+def test_files_that_came_and_went_are_named(tmp_path: Path) -> None:
+    for part in ("1", "2", "3"):
+        FRAME.to_csv(tmp_path / f"{part}.csv", index=False)
+    _, about = recorded(str(tmp_path), tmp_path / "of-the-job")
+    (tmp_path / "2.csv").rename(tmp_path / "4.csv")
+    FRAME.assign(a=0).to_csv(tmp_path / "3.csv", index=False)
+    with pytest.raises(DataError, match=r"4\.csv is new; file .*2\.csv is gone; file .*3\.csv has another content"):
+        check_same(about, open_channels({"train": str(tmp_path)}))
 
 
 DAMAGES = {"gone": "not there: a job that is Completed keeps none", "cut short": "damaged", "a pickle": "damaged"}
@@ -163,7 +195,10 @@ def test_a_folder_is_opened_again_and_refused_once_a_file_of_it_changed(tmp_path
     again = open_inputs(about)["train"]
     assert again.describe() == channels["train"].describe()
     (images / "cats" / "b.txt").write_text("b")
-    with pytest.raises(DataError, match="channel 'train' has changed since the job began: its fingerprint is"):
+    with pytest.raises(
+        DataError,
+        match=r"channel 'train' has changed since the job began: files are 3, and were 2; file cats/b.txt is new",
+    ):
         open_inputs(about)
     (images / "cats" / "b.txt").unlink()
     check_same(about, open_inputs(about))

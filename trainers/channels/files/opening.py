@@ -11,8 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from trainers.channels.files.files import MISSING, NO_ROWS, File, Files, damaged
+from trainers.channels.files.files import MISSING, NO_ROWS, Files, damaged
+from trainers.channels.files.kinds import ENDINGS, kind_of
+from trainers.channels.files.libsvm import LibsvmFiles, open_libsvm
 from trainers.channels.files.partitions import columns_of
+from trainers.channels.files.shares import File
 from trainers.channels.rows import Roles
 from trainers.channels.table import check_schema, unique_names, without_index
 from trainers.checking import nearest
@@ -32,13 +35,17 @@ def open_files(
     header: bool | None,
     delimiter: str,
     said: Mapping[str, Any] | None = None,
-) -> Files:
+) -> Files | LibsvmFiles:
     """Finds the files that paths, URIs, directories and patterns stand for, and reads the head of each.
 
     `said` is the columns of other roles, as `Roles.of` takes them.
     """
     filesystem, scheme, infos, base = _find(paths)
     kind = _kind([info.path for info in infos])
+    options = paths[0].partition("?")[2] if scheme else ""
+    if kind == "libsvm":
+        _check_no_columns(target, header, delimiter, said or {})
+        return open_libsvm(filesystem, scheme, infos, options)
     if kind == "parquet" and (header is not None or delimiter != ","):
         raise ConfigurationError("header and delimiter are for CSV files; leave them out for Parquet files")
     with ThreadPoolExecutor(16) as pool:
@@ -62,9 +69,18 @@ def open_files(
         width=width,
         delimiter=delimiter,
         roles=_roles(target, said or {}, columns, width),
-        options=paths[0].partition("?")[2] if scheme else "",
+        options=options,
         given=tuple(path if "://" in path else os.path.abspath(os.path.expanduser(path)) for path in paths),
     )
+
+
+def _check_no_columns(target: str | int | None, header: bool | None, delimiter: str, said: Mapping[str, Any]) -> None:
+    given = {"target": target, "header": header, "delimiter": None if delimiter == "," else delimiter, **said}
+    for name, value in given.items():
+        if value is not None:
+            raise ConfigurationError(
+                f"{name}={value!r}: lines of libsvm files say themselves what is label, weight and qid; leave it out"
+            )
 
 
 def _roles(target: str | int | None, given: Mapping[str, Any], columns: Sequence[str] | None, width: int) -> Roles:
@@ -110,7 +126,7 @@ def nothing_found(path: str, filesystem: Any, inside: str) -> str:
     from pyarrow import fs
 
     if filesystem.get_file_info(inside).type == fs.FileType.Directory:
-        return f"{path} is a directory without a .csv or .parquet file; give another, or a pattern such as {path}/*.csv"
+        return f"{path} is a directory without a file of rows, {ENDINGS}; give another, or a pattern: {path}/*.csv"
     if re.search(r"[*?[]", inside):
         return f"{path} matches no file; check the pattern"
     folder, _, name = inside.rstrip("/").rpartition("/")
@@ -162,18 +178,20 @@ def _matches(path: str, base: str, pattern: list[str]) -> bool:
     """Whether `path` fits `pattern` below `base`, part by part; no pattern takes every data file that is not hidden."""
     parts = path[len(base) :].strip("/").split("/")
     if not pattern:
-        return path.endswith((".csv", ".parquet")) and not any(part.startswith((".", "_")) for part in parts)
+        return kind_of(path) is not None and not any(part.startswith((".", "_")) for part in parts)
     return len(parts) == len(pattern) and all(map(fnmatch.fnmatchcase, parts, pattern))
 
 
 def _kind(paths: Sequence[str]) -> str:
-    kinds = {os.path.splitext(path)[1][1:]: path for path in reversed(paths)}
-    for extension, path in kinds.items():
-        if extension not in ("csv", "parquet"):
-            raise ConfigurationError(f"{path}: its name has to end in .csv or .parquet, uncompressed")
+    kinds = {kind_of(path): path for path in reversed(paths)}
+    if None in kinds:
+        raise ConfigurationError(f"{kinds[None]}: its name has to end in {ENDINGS}")
     if len(kinds) > 1:
-        raise ConfigurationError(f"{kinds['csv']} and {kinds['parquet']}: give files of one kind to a channel")
-    return next(iter(kinds))
+        one, other = sorted(kinds.values())[:2]
+        raise ConfigurationError(
+            f"{one} and {other}: give files of one kind to a channel, all compressed alike, or none of them"
+        )
+    return str(next(iter(kinds))).partition(".")[0]
 
 
 # ---- heads
@@ -266,5 +284,5 @@ def _check_heads(paths: Sequence[str], heads: Sequence[_Head], delimiter: str) -
                 f"{path} has {head} and {paths[0]} has {first}: all files of a channel need the same, in the same order"
             )
     if first.width < 2:
-        hint = f": is the delimiter {delimiter!r} right?" if paths[0].endswith(".csv") else ""
+        hint = f": is the delimiter {delimiter!r} right?" if first.schema == () else ""
         raise DataError(f"{paths[0]} has one column; a target and a feature are two{hint}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from trainers.channels import fingerprint
+from trainers.channels.fingerprint import Parts
 from trainers.channels.folder.given import SHARDED, Distribution, Folder
 from trainers.channels.folder.laid_out import ROWLESS, PlacedFolder
 from trainers.channels.folder.listing import Listing, listing_of
@@ -43,6 +44,11 @@ class OpenedFolder:
         return
 
     @property
+    def sparse(self) -> bool:
+        """See `Source`."""
+        return False
+
+    @property
     def roles_said(self) -> tuple[str, ...]:
         """See `Source`."""
         return ()
@@ -65,6 +71,10 @@ class OpenedFolder:
         return fingerprint.of_names(
             self.distribution, ((file.name, file.size, file.written_ns) for file in self.listing.files)
         )
+
+    def parts(self) -> Parts:
+        """See `Channel.parts`."""
+        return fingerprint.parts_of_names((file.name, file.size, file.written_ns) for file in self.listing.files)
 
     def reopened_with(self) -> dict[str, Any]:
         """Arguments of `Folder` that open the same again, as JSON takes them; its path as "folder"."""

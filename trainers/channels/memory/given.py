@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from trainers.channels.memory.memory import ALL_FEATURES, Memory
 from trainers.channels.memory.numbers import is_category, is_number, series_numbers
 from trainers.channels.rows import BASE_MARGIN, QID, WEIGHT, Queries, Roles, Said, as_said, check_said, checked_roles
+from trainers.channels.sparse import csr_of, is_sparse
 from trainers.channels.table import ENCODE, check_finite, check_labels, count_unlabelled, unique_names
 from trainers.errors import ConfigurationError, DataError
 
@@ -25,7 +26,8 @@ def plain_array(array: Any) -> NDArray[Any]:
     """As an array of NumPy's own class: a masked value is missing, a matrix has rows and columns."""
     if hasattr(array, "toarray"):  # As all of SciPy's sparse kinds have it, which NumPy takes for one object.
         raise DataError(
-            f"a {type(array).__name__} is sparse; give a dense array: with .toarray(), missing entries become 0"
+            f"a {type(array).__name__} is sparse, and only X of a pair (X, y) may be; give a dense array: with "
+            ".toarray(), missing entries become 0"
         )
     if isinstance(array, np.ma.MaskedArray):
         array = np.ma.filled(array.astype(np.float64) if is_number(array.dtype) else array, np.nan)
@@ -73,13 +75,16 @@ def from_parts(
         columns = unique_names(features.columns)
         _check_frame(features, ALL_FEATURES)
     else:
-        features = plain_array(features)
-        _check_array(features)
+        if is_sparse(features):
+            features = csr_of(features)
+        else:
+            features = plain_array(features)
+            _check_array(features)
         _check_size(*features.shape)
         check_finite(features, [str(place) for place in range(features.shape[1])])
     labels = _labels(labels)
-    if len(labels) != len(features):
-        raise DataError(f"X has {len(features)} rows and y has {len(labels)}: give one label a row")
+    if len(labels) != features.shape[0]:
+        raise DataError(f"X has {features.shape[0]} rows and y has {len(labels)}: give one label a row")
     parts = {role: _columns_of(values) for role, values in checked_roles(said).items()}
     return Memory(features=features, labels=labels, columns=columns, said=_said_of(parts, len(labels)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels import fingerprint
+from trainers.channels.fingerprint import Parts
 from trainers.channels.memory.numbers import array_features, frame_features
 from trainers.channels.rows import QID, Roles, Said
+from trainers.channels.sparse import is_sparse
 from trainers.channels.table import (
     Heading,
     Shards,
@@ -24,7 +27,7 @@ ALL_FEATURES = Roles(target=None)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Memory:
-    """An array or DataFrame, with columns of other roles among the features, or without any.
+    """An array, a DataFrame or a CSR matrix, with columns of other roles among the features, or without any.
 
     Args:
         features: with those columns.
@@ -51,6 +54,11 @@ class Memory:
         return len(self.labels)
 
     @property
+    def sparse(self) -> bool:
+        """See `Source`."""
+        return is_sparse(self.features)
+
+    @property
     def roles_said(self) -> tuple[str, ...]:
         """See `Source`."""
         return tuple(self.said)
@@ -58,7 +66,7 @@ class Memory:
     def describe(self) -> dict[str, Any]:
         """See `Channel.describe`."""
         return {
-            "kind": "numpy" if isinstance(self.features, np.ndarray) else "pandas",
+            "kind": "scipy" if self.sparse else "numpy" if isinstance(self.features, np.ndarray) else "pandas",
             "rows": self.rows,
             "columns": list(self.columns) if self.columns else None,
             "files": [],
@@ -74,8 +82,17 @@ class Memory:
 
     def fingerprint(self) -> str:
         """See `Channel.fingerprint`."""
-        every = fingerprint.stride(self.rows, self.features.shape[1])
-        return fingerprint.of_rows(self._features(slice(0, None, every)), self.labels, self.said)
+        return fingerprint.of_rows(self._digested(), self.labels, self.said)
+
+    def parts(self) -> Parts:
+        """See `Channel.parts`."""
+        names = self.heading.names or tuple(map(str, range(self.heading.count)))
+        return fingerprint.parts_of_rows(self._digested(), self.labels, self.said, names)
+
+    def _digested(self) -> Any:
+        """One row in so many."""
+        width = 2 * self.features.nnz // self.rows if self.sparse else self.features.shape[1]
+        return self._features(slice(0, None, fingerprint.stride(self.rows, width)))
 
     def look(self) -> NDArray[np.float32]:
         """All labels; the rows were checked when they came."""
@@ -94,7 +111,20 @@ class Memory:
             said={role: np.ascontiguousarray(numbers[mine]) for role, numbers in self.said.items()},
         )
 
+    def pieces(self, rows: int) -> Iterator[Table]:
+        """All rows, so many at a time."""
+        for start in range(0, self.rows, rows):
+            mine = slice(start, start + rows)
+            yield Table(
+                features=self._features(mine),
+                labels=self.labels[mine],
+                feature_names=self.roles.feature_names(self.columns),
+                said={role: numbers[mine] for role, numbers in self.said.items()},
+            )
+
     def _features(self, rows: Any) -> Any:
+        if self.sparse:
+            return self.features[rows]
         if isinstance(self.features, np.ndarray):
             return array_features(self.features[rows], self.roles)
         return frame_features(self.features.iloc[rows], self.roles)

@@ -1,0 +1,93 @@
+"""Data that the command `hpo data check` is asked about: a named dataset, a job file's channels, or files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from trainers.errors import ConfigurationError, DataError
+
+if TYPE_CHECKING:
+    from trainers.channels import Channel
+
+_NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
+
+
+def channels_of(
+    what: Sequence[str], target: str | None, data_dir: str | None, *, allow_code: bool
+) -> tuple[dict[str, Channel], int | None]:
+    """The channels that a user means, and the workers that a job file trains them on.
+
+    Args:
+        what: one name of a dataset, one job file, paths of one channel, or CHANNEL=PATH for each of several.
+        target: of files, the column to predict, by name or position.
+        data_dir: where named datasets lie.
+        allow_code: a job file may name code.
+
+    Raises:
+        ConfigurationError: it is none of these, or paths with names are mixed with others.
+        DataError: files are missing, damaged, or not those that were published.
+    """
+    if len(what) == 1 and what[0].endswith((".yaml", ".yml")):
+        _none("target", target, "a job file")
+        return _of_job(what[0], data_dir, allow_code=allow_code)
+    if len(what) == 1 and _is_name(what[0]):
+        _none("target", target, "a dataset that has a name")
+        return _of_dataset(what[0], data_dir), None
+    return _of_files(what, target), None
+
+
+def _is_name(text: str) -> bool:
+    """Whether it can only be the name of a dataset, known or not."""
+    return not re.search(r"[/\\.*?=\[]", text) and not os.path.exists(text)
+
+
+def _of_dataset(name: str, data_dir: str | None) -> dict[str, Channel]:
+    import typer
+
+    from hpo.jobs import dataset_channels
+    from trainers import datasets
+
+    checked = datasets.check(name, data_dir)
+    for path, good, problem in checked:
+        typer.echo(f"{path}: {'ok, by its SHA-256' if good else problem}")
+    if not all(good for _, good, _ in checked):
+        raise DataError(f"dataset {name!r} is not whole here; run `hpo data fetch {name}`")
+    return dataset_channels(name, data_dir=data_dir)
+
+
+def _of_job(path: str, data_dir: str | None, *, allow_code: bool) -> tuple[dict[str, Channel], int | None]:
+    from hpo.job_file import read_job
+    from trainers.channels import Folder, OpenedFolder, open_channels
+
+    spec = read_job(path, allow_code=allow_code)
+    opened = open_channels(spec.channels(data_dir), train=False)
+    rows = {name: channel for name, channel in opened.items() if not isinstance(channel.source, OpenedFolder | Folder)}
+    if not rows:
+        raise ConfigurationError(f"job file {path!r} has no channel of rows, and folders are not looked into")
+    workers = getattr(spec.trainer, "num_workers", None)
+    return rows, max(1, workers) if isinstance(workers, int) else None
+
+
+def _of_files(what: Sequence[str], target: str | None) -> dict[str, Channel]:
+    from trainers.channels import Channel, open_channels
+
+    named = [None if os.path.exists(each) else _NAMED.fullmatch(each) for each in what]
+    column = int(target) if target is not None and re.fullmatch(r"-?\d+", target) else target
+    if not any(named):
+        return open_channels({"train": Channel.of(list(what), target=column, name="train")})
+    paths: dict[str, list[str]] = {}
+    for each, match in zip(what, named, strict=True):
+        if match is None:
+            raise ConfigurationError(
+                f"{each!r} is a path without a channel, beside others with one; give CHANNEL={each}"
+            )
+        paths.setdefault(match[1], []).append(match[2])
+    return open_channels({name: Channel.of(own, target=column, name=name) for name, own in paths.items()}, train=False)
+
+
+def _none(option: str, value: str | None, of: str) -> None:
+    if value is not None:
+        raise ConfigurationError(f"--{option} {value!r} is for files, and {of} has its own; leave it out")

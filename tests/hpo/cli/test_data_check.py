@@ -1,0 +1,100 @@
+"""`hpo data check`: what it is asked about, and what it says to people and to programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from hpo import cli
+from hpo.cli.checked_data import channels_of
+from trainers.errors import ConfigurationError, DataError
+
+RANDOM = np.random.default_rng(5)
+FRAME = pd.DataFrame(RANDOM.normal(size=(400, 3)).astype(np.float32), columns=["a", "b", "c"])
+FRAME["y"] = (FRAME.a > 0).astype(int)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    FRAME[:300].to_csv(tmp_path / "train.csv", index=False)
+    FRAME[250:].to_csv(tmp_path / "validation.csv", index=False)
+    return tmp_path
+
+
+def printed(*arguments: str) -> str:
+    result = CliRunner().invoke(cli.app, ["data", "check", *arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_channels_are_compared(folder: Path) -> None:
+    said = printed(f"train={folder}/train.csv", f"validation={folder}/validation.csv", "--target", "y")
+    assert "train: 300 rows of 3 features in 1 file" in said
+    assert "label: 2 values, 0 (" in said
+    assert "column 'a' alone tells" in said
+    assert "validation: 50 rows (33.3%) have the features of a row of train, 50 of them with its label" in said
+    assert "a worker loads: alone, 4.8 kB in about" in said
+
+
+def test_paths_alone_are_one_channel(folder: Path) -> None:
+    said = printed(f"{folder}/train.csv", f"{folder}/validation.csv", "--target", "-1", "--workers", "3")
+    assert "train: 450 rows of 3 features in 2 files" in said
+    assert "a worker loads: of 3, 2.4 kB in about" in said
+    assert "have the features of" not in said
+
+
+def test_programs_get_json(folder: Path) -> None:
+    said = json.loads(printed(f"train={folder}/train.csv", "--target", "y", "--json"))
+    (train,) = said["channels"]
+    assert train["rows"] == sum(train["labels"]["classes"].values()) == 300
+    assert [column["name"] for column in train["columns"]] == ["a", "b", "c"]
+    assert said["findings"][0].startswith("train: column 'a' alone tells")
+
+
+def test_a_job_file_says_channels_targets_and_workers(folder: Path) -> None:
+    job = folder / "job.yaml"
+    job.write_text(
+        """
+data:
+  channels:
+    train: {path: FOLDER/train.csv, target: y}
+    validation: {path: FOLDER/validation.csv, target: y}
+trainer:
+  type: xgboost
+  num_workers: 4
+  hyperparameters: {objective: "binary:logistic", eval_metric: auc, num_round: 10}
+tuning:
+  objective_metric_name: validation:auc
+  ranges:
+    eta: {type: continuous, min: 0.1, max: 0.5}
+""".replace("FOLDER", str(folder))
+    )
+    channels, workers = channels_of([str(job)], None, None, allow_code=False)
+    assert list(channels) == ["train", "validation"]
+    assert workers == 4
+    assert "a worker loads: of 4, 1.2 kB" in printed(str(job))
+
+
+def test_what_is_none_of_all_is_refused(folder: Path, tmp_path: Path) -> None:
+    for what, target, message in (
+        ([f"train={folder}/train.csv", f"{folder}/validation.csv"], None, "is a path without a channel"),
+        (["digits"], "y", "--target 'y' is for files, and a dataset that has a name has its own"),
+        ([f"train={folder}/train.csv"], "z", "channel 'train': target='z' is no column"),
+    ):
+        with pytest.raises(ConfigurationError, match=message):
+            channels_of(what, target, None, allow_code=False)
+    with pytest.raises(DataError, match=r"other\.csv does not exist"):
+        channels_of([str(tmp_path / "other.csv")], None, None, allow_code=False)
+
+
+def test_a_path_may_have_an_equals_sign(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "year=2024").mkdir()
+    (folder / "train.csv").rename(folder / "year=2024" / "train.csv")
+    monkeypatch.chdir(folder)
+    channels, _ = channels_of(["year=2024/train.csv"], "y", None, allow_code=False)
+    assert list(channels) == ["train"]

@@ -1,0 +1,157 @@
+"""What is said of channels that have something wrong with them, and of those that have not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from trainers import ConfigurationError, DataError, Folder
+from trainers.channels import Channel, open_channels
+from trainers.data_check import DataReport, check_data
+from trainers.datasets import load
+
+RANDOM = np.random.default_rng(3)
+ROWS = 3000
+FRAME = pd.DataFrame(RANDOM.normal(size=(ROWS, 3)).astype(np.float32), columns=["a", "b", "c"])
+FRAME.insert(0, "y", ((FRAME.a + RANDOM.normal(size=ROWS)) > 0).astype(int))
+HALF = ROWS // 2
+
+
+def check(train: pd.DataFrame, validation: pd.DataFrame | None = None) -> DataReport:
+    channels = {"train": train} if validation is None else {"train": train, "validation": validation}
+    return check_data(open_channels(channels))
+
+
+def test_sound_data_have_no_findings() -> None:
+    report = check(FRAME[:HALF], FRAME[HALF:])
+    assert report.findings == ()
+    assert [(channel.name, channel.rows) for channel in report.channels] == [("train", HALF), ("validation", HALF)]
+
+
+FINDINGS = {
+    "a giveaway": (
+        lambda train: train.assign(paid=np.where(train.y == 1, train.b, np.nan)),
+        lambda other: other.assign(paid=np.where(other.y == 1, other.b, np.nan)),
+        "train: column 'paid' alone tells 9",
+    ),
+    "rows of train in validation": (
+        lambda train: train,
+        lambda other: pd.concat([other, FRAME[:200]]),
+        "validation: 200 rows (11.8%) have the features of a row of train, 200 of them with its label; a score on them",
+    ),
+    "rows that repeat anywhere": (
+        lambda train: train.round(0),
+        lambda other: other.round(0),
+        "% of the rows within train, so the data repeat, not the split",
+    ),
+    "repeated rows": (
+        lambda train: pd.concat([train, train[:100]]),
+        lambda other: other,
+        "train: 100 of 1,600 rows repeat another, label included",
+    ),
+    "contradictions": (
+        lambda train: pd.concat([train, train[:100].assign(y=1 - train.y[:100])]),
+        lambda other: other,
+        "train: rows of the same features have different labels, 100 times",
+    ),
+    "an empty column": (
+        lambda train: train.assign(c=np.nan),
+        lambda other: other.assign(c=np.nan),
+        "train: column 'c' has no value at all",
+    ),
+    "constant columns": (
+        lambda train: train.assign(b=1, c=2),
+        lambda other: other.assign(b=1, c=2),
+        "train: columns 'b', 'c' have one value everywhere",
+    ),
+    "one label": (lambda train: train.assign(y=1), lambda other: other, "every label is 1; there is nothing to learn"),
+    "a rare class": (
+        lambda train: train.assign(y=np.where(np.arange(HALF) < 5, 2, train.y)),
+        lambda other: other.assign(y=np.where(np.arange(HALF) < 5, 2, other.y)),
+        "train: class 2 has 5 rows, 0.33% of all",
+    ),
+    "a class that train lacks": (
+        lambda train: train,
+        lambda other: other.assign(y=np.where(np.arange(HALF) < 50, 3, other.y)),
+        "validation: train has no row of class 3",
+    ),
+    "another balance": (
+        lambda train: train,
+        lambda other: other.assign(y=(np.arange(HALF) % 5 == 0).astype(int)),
+        "of the rows would have to change class for the balance that train has",
+    ),
+    "missing elsewhere": (
+        lambda train: train,
+        lambda other: other.assign(b=np.where(np.arange(HALF) % 2, np.nan, other.b)),
+        "validation: missing values are another share here than in train: 'b' (50% and 0%)",
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", FINDINGS)
+def test_a_finding_says_what_is_wrong_and_where(wrong: str) -> None:
+    train, other, said = FINDINGS[wrong]
+    findings = check(train(FRAME[:HALF]), other(FRAME[HALF:])).findings
+    assert any(said in finding for finding in findings), findings
+
+
+def test_files_are_checked_as_rows_in_memory_are(tmp_path: Path) -> None:
+    for part, rows in enumerate(np.array_split(np.arange(HALF), 3)):
+        FRAME.iloc[rows].to_csv(tmp_path / f"{part}.csv", index=False)
+    FRAME[HALF:].to_parquet(tmp_path / "validation.parquet", row_group_size=100)
+    of_files = check_data(
+        open_channels({"train": str(tmp_path / "*.csv"), "validation": str(tmp_path / "validation.parquet")}), workers=4
+    )
+    of_memory = check_data(open_channels({"train": FRAME[:HALF], "validation": FRAME[HALF:]}), workers=4)
+    assert of_files.findings == of_memory.findings
+    for one, other in zip(of_files.channels, of_memory.channels, strict=True):
+        assert one.columns == other.columns
+        assert one.labels == other.labels
+        assert one.loads[0].nbytes == other.loads[0].nbytes == HALF // 4 * 4 * 4
+        assert one.loads[0].workers == 4
+
+
+def test_damage_is_named_by_channel_file_and_row(tmp_path: Path) -> None:
+    for part in range(10):
+        FRAME[:100].to_csv(tmp_path / f"{part}.csv", index=False)
+    lines = (tmp_path / "9.csv").read_text().splitlines()
+    lines[50] = "1,2"
+    (tmp_path / "9.csv").write_text("\n".join(lines))
+    with pytest.raises(DataError, match=r"channel 'train': .*9\.csv has 2 cells in line 51 and 4 cells in its first"):
+        check_data({"train": Channel.of(str(tmp_path), name="train")})
+
+
+def test_other_columns_than_those_of_train_are_refused() -> None:
+    with pytest.raises(DataError, match="channel 'validation': columns lack 'b'"):
+        check(FRAME, FRAME.drop(columns="b"))
+
+
+def test_a_folder_has_no_rows_to_check(tmp_path: Path) -> None:
+    (tmp_path / "a.jpg").write_bytes(b"")
+    with pytest.raises(ConfigurationError, match="channel 'train': it is no table"):
+        check_data(open_channels({"train": Folder(tmp_path)}))
+
+
+def test_a_channel_alone_is_checked_without_another() -> None:
+    report = check_data(open_channels({"test": FRAME}, train=False))
+    assert report.overlaps == report.findings == ()
+
+
+def test_numbers_are_no_classes() -> None:
+    digits = load("digits").train
+    labels = digits[1] + RANDOM.normal(size=len(digits[1])).astype(np.float32)
+    report = check_data(open_channels({"train": (digits[0], labels)}))
+    assert report.channels[0].labels.classes == {}
+
+
+def test_libsvm_files_are_checked_with_one_numbering_of_columns(tmp_path: Path) -> None:
+    (tmp_path / "a.svm").write_text("1 1:1 2:2\n0 1:3\n")
+    (tmp_path / "b.svm").write_text("1 1:1 4:2\n")
+    report = check_data({name: Channel.of(tmp_path / f"{name[0]}.svm", name=name) for name in ("a", "b")})
+    assert [(channel.name, channel.rows, len(channel.columns)) for channel in report.channels] == [
+        ("a", 2, 4),
+        ("b", 1, 4),
+    ]
