@@ -20,9 +20,10 @@ from trainers.errors import DataError, DivergedError
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
 from trainers.xgboost.best_round import BestRound
 from trainers.xgboost.booster import CPU, booster_parameters, check_device, device_of, load_booster
-from trainers.xgboost.evaluation import Evaluation, Share, Sum, classes_of, sum_over
+from trainers.xgboost.evaluation import NONE, Evaluation, Share, Sum, classes_of, sum_over
 from trainers.xgboost.halting import Looks
 from trainers.xgboost.labels import check_margins, check_names, check_said
+from trainers.xgboost.own_functions import OwnFunctions, Peers
 
 KEPT = 2
 """Values of `max_bin`, or ways to hold rows, that a gang keeps matrices for: those that trials used last."""
@@ -47,6 +48,11 @@ class _Session:
     whole: dict[str, Any] = field(default_factory=dict)
     """All rows of each channel that is evaluated, where a metric takes that."""
 
+    @property
+    def peers(self) -> Peers:
+        """This worker among the others."""
+        return Peers(rank=self.context.rank, world_size=self.context.world_size)
+
 
 class XGBoostProgram:
     """Trains boosters in segments, on matrices and a collective that last as long as the gang.
@@ -60,6 +66,7 @@ class XGBoostProgram:
         channels: "train" is sharded over the workers by rows, and so is every other, which is evaluated each round.
         hyperparameters: what all its trials have; it says which matrices to build before the first of them.
         use_gpu: each worker holds a GPU, which it trains on.
+        own: an objective and metrics of the user's own.
     """
 
     def __init__(
@@ -68,10 +75,12 @@ class XGBoostProgram:
         hyperparameters: Mapping[str, Any] | None = None,
         *,
         use_gpu: bool = False,
+        own: OwnFunctions = NONE,
     ) -> None:
         self._channels = channels
         self._static = dict(hyperparameters or {})
         self._use_gpu = use_gpu
+        self._own = own
         self.peers_gpus = use_gpu
         """See `trainers.gangs.sees_peers_gpus`."""
         self._session: _Session | None = None
@@ -140,7 +149,8 @@ class XGBoostProgram:
 
         details: dict[str, Any] = {}
         if best is None or not best.ended:
-            self._boost(assignment, booster, partial(booster.update, train), evaluation, best, note, halted)
+            update = partial(self._own.update, booster, train, session.peers)
+            self._boost(assignment, booster, update, evaluation, best, note, halted)
             details = best.details if best else {}
         if best is not None and best.ended:
             for step in range(reports[-1].step if reports else assignment.start, assignment.stop):
@@ -217,8 +227,7 @@ class XGBoostProgram:
                     session.whole[name] = self._matrix(*_PLAIN, self._channels[name].read_whole())
             return session.whole
 
-        joined = session.context.world_size > 1
-        return Evaluation(hyperparameters, session.shares, whole, session.add, joined=joined)
+        return Evaluation(hyperparameters, session.shares, whole, session.add, peers=session.peers, own=self._own)
 
     def _share_out(self, tables: Mapping[str, Table]) -> None:
         """Takes this worker's rows of the channels that are evaluated.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 from ray.train import ScalingConfig
 
@@ -19,6 +19,7 @@ from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
 from trainers.xgboost.checks import check_parameters
 from trainers.xgboost.halting import goes_on_exactly
 from trainers.xgboost.labels import check_margins, check_names, check_said, check_several, label_rules
+from trainers.xgboost.own_functions import METRICS, OBJECTIVE, Function, OwnFunctions, unallowed
 from trainers.xgboost.parameters import FIXED, PATIENCE, ROUNDS, metric_names
 from trainers.xgboost.program import XGBoostProgram
 from trainers.xgboost.ray_backend import check_backend
@@ -39,6 +40,10 @@ class XGBoostTrainer(Trainer):
             that name, which starts its actors anew for every assignment.
         ray_params: fields of xgboost_ray's `RayParams`, for that backend alone; `FIELDS` of
             `trainers.xgboost.ray_backend.options` names them.
+        objective_function: an objective of yours, `obj(predt, dtrain) -> (grad, hess)` as for `xgboost.train`, of
+            margins; or its name, "module:name". On several workers each is given its own rows.
+        metric_functions: metrics of yours, `custom_metric(predt, dtrain) -> (name, value)`, or their names; beside
+            those of `eval_metric`, and exact for any number of workers.
 
     Raises:
         ConfigurationError: a value is wrong.
@@ -48,6 +53,7 @@ class XGBoostTrainer(Trainer):
     fixed_names: tuple[str, ...] = FIXED
     unit: str = "round"
     suffix: ClassVar[str] = ".ubj"
+    code_options: ClassVar[tuple[str, ...]] = (OBJECTIVE, METRICS)
 
     def __init__(
         self,
@@ -56,10 +62,15 @@ class XGBoostTrainer(Trainer):
         hyperparameters: Mapping[str, Any] | None = None,
         backend: str = "native",
         ray_params: Mapping[str, Any] | None = None,
+        objective_function: Function | str | None = None,
+        metric_functions: Sequence[Function | str] | None = None,
     ) -> None:
+        self._own = OwnFunctions.of(objective_function, metric_functions)
         self.backend = backend
         self.ray_params = dict(ray_params or {})
         check_backend(backend, self.ray_params, scaling)
+        if self._own and backend == "xgboost_ray":
+            raise ConfigurationError(f"{next(iter(self._own.names))} is for backend 'native'; leave out one of the two")
         super().__init__(scaling=scaling, hyperparameters=hyperparameters)
 
     @property
@@ -75,7 +86,27 @@ class XGBoostTrainer(Trainer):
     @property
     def options(self) -> dict[str, Any]:
         """See `Trainer.options`."""
-        return {} if self.backend == "native" else {"backend": self.backend, "ray_params": self.ray_params}
+        if self.backend == "native":
+            return self._own.names
+        return {"backend": self.backend, "ray_params": self.ray_params}
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """See `Trainer.arguments`."""
+        return {**self.options, **self._own.arguments}
+
+    @classmethod
+    def restored(
+        cls,
+        scaling: ScalingConfig,
+        hyperparameters: Mapping[str, Any],
+        options: Mapping[str, Any],
+        *,
+        allow_code: bool,
+    ) -> Self:
+        """See `Trainer.restored`."""
+        known = options if allow_code else unallowed(options)
+        return super().restored(scaling, hyperparameters, known, allow_code=allow_code)
 
     takes_roles = ROLES
     takes_sparse = True
@@ -143,8 +174,10 @@ class XGBoostTrainer(Trainer):
         if device != CPU and hyperparameters.get("tree_method") == "exact":
             raise ConfigurationError("tree_method 'exact' trains on CPUs alone; use 'hist', or leave out use_gpu")
 
-    def metrics(self, channels: Iterable[str]) -> list[str]:
-        """See `Trainer.metrics`."""
+    def metrics(self, channels: Iterable[str]) -> list[str] | None:
+        """See `Trainer.metrics`; functions of the user's own say what they are called when they are called."""
+        if self._own.metrics:
+            return None
         given = self.hyperparameters.get("eval_metric")
         if given is None:
             raise ConfigurationError(
@@ -198,7 +231,7 @@ class XGBoostTrainer(Trainer):
 
     def program(self, channels: dict[str, PlacedChannel]) -> XGBoostProgram:
         """See `Trainer.program`."""
-        return XGBoostProgram(channels, self.hyperparameters, use_gpu=bool(self.scaling.use_gpu))
+        return XGBoostProgram(channels, self.hyperparameters, use_gpu=bool(self.scaling.use_gpu), own=self._own)
 
     def start_gangs(
         self,
@@ -227,7 +260,9 @@ class XGBoostTrainer(Trainer):
         return handed_out(load_booster(checkpoint, {}, read=self._read))
 
     def probe_obstacle(self) -> str:
-        """See `Trainer.probe_obstacle`."""
+        """See `Trainer.probe_obstacle`: a user's function may do anything, so that only those asked to run it do."""
+        if self._own:
+            return "it runs functions of yours"
         on_cpu = device_of(self.hyperparameters, use_gpu=bool(self.scaling.use_gpu)) == CPU
         return "" if on_cpu else "it trains on a GPU"
 
