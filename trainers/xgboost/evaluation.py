@@ -140,7 +140,7 @@ class Evaluation:
         self._shares = dict(shares)
         self._own, self._peers = own, peers
         of_xgboost = not metrics or bool(self._left)
-        all_rows = dict(whole()) if of_xgboost or (own.metrics and peers.rank == 0) else {}
+        all_rows = dict(whole()) if of_xgboost or own.metrics else {}  # Each worker: XGBoost agrees on columns.
         self._whole = all_rows if of_xgboost else {}
         self._measured = all_rows if own.metrics else {}
         self._add = add
