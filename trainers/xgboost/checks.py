@@ -14,6 +14,7 @@ from typing import Any
 
 from trainers.checking import check_whole, did_you_mean, is_whole
 from trainers.errors import ConfigurationError
+from trainers.xgboost.constraints import text_remedy
 from trainers.xgboost.parameters import (
     ALIASES,
     CHOICES,
@@ -123,7 +124,9 @@ def _remedy(own: str, name: str, given: Mapping[str, Any]) -> str:
         if not isinstance(names, Sequence) or not names:
             return "give a metric's name, such as 'auc', or a list of them"
         return next(filter(None, map(_metric_remedy, names)), "")
-    if own in _FORMS and not isinstance(value, str):
+    if own in _FORMS and isinstance(value, str):
+        return text_remedy(own, value)
+    if own in _FORMS:
         fits, remedy = _FORMS[own]
         return "" if fits(value) else remedy
     return "" if _plain(value) else "give text, a number, true or false, or a list of them"

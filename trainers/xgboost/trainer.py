@@ -17,6 +17,7 @@ from trainers.tunable import Tunable
 from trainers.xgboost.best_round import handed_out, loading
 from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
 from trainers.xgboost.checks import check_parameters
+from trainers.xgboost.constraints import check_constraints
 from trainers.xgboost.halting import goes_on_exactly
 from trainers.xgboost.labels import check_margins, check_names, check_said, check_several, label_rules
 from trainers.xgboost.own_functions import METRICS, OBJECTIVE, Function, OwnFunctions, unallowed
@@ -215,6 +216,8 @@ class XGBoostTrainer(Trainer):
         for name, channel in channels.items():
             heading = channel.source.heading
             check_names(name, heading.names if heading else None)
+            if name == "train" and heading is not None:
+                check_constraints(self.hyperparameters, heading.names, heading.count)
             check_said(name, channel.said, self.hyperparameters, workers or self.workers)
             if channel.said and self.backend == "xgboost_ray":
                 raise ConfigurationError(
