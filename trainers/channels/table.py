@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -48,6 +48,15 @@ class Shards:
         import ray
 
         return join(ray.get(piece) for piece in self.pieces[rank])
+
+    def each(self, rank: int, world_size: int) -> Iterator[Table]:
+        """The objects of one rank, one after the other; of all ranks for a world of 1. Each is checked as it comes."""
+        import ray
+
+        ranks = self.pieces if world_size == 1 else (self.pieces[rank],)
+        for reference in (piece for pieces in ranks for piece in pieces):
+            piece = ray.get(reference)
+            yield join([piece]) if len(piece.labels) else piece
 
     def rows(self, piece: Any) -> int:
         """How many rows one of the objects holds."""

@@ -18,6 +18,7 @@ from trainers.xgboost.best_round import handed_out, loading
 from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
 from trainers.xgboost.checks import check_parameters
 from trainers.xgboost.constraints import check_constraints
+from trainers.xgboost.external import check_channel, check_external, check_on_disk
 from trainers.xgboost.halting import goes_on_exactly
 from trainers.xgboost.labels import check_margins, check_names, check_said, check_several, label_rules
 from trainers.xgboost.own_functions import METRICS, OBJECTIVE, Function, OwnFunctions, unallowed
@@ -45,6 +46,8 @@ class XGBoostTrainer(Trainer):
             margins; or its name, "module:name". On several workers each is given its own rows.
         metric_functions: metrics of yours, `custom_metric(predt, dtrain) -> (name, value)`, or their names; beside
             those of `eval_metric`, and exact for any number of workers.
+        external_memory: workers hold features on disk, and in memory a block at a time: for rows that are larger than
+            their memory. It takes channels of files or Ray Datasets, method "hist" or "approx", and trees.
 
     Raises:
         ConfigurationError: a value is wrong.
@@ -65,13 +68,16 @@ class XGBoostTrainer(Trainer):
         ray_params: Mapping[str, Any] | None = None,
         objective_function: Function | str | None = None,
         metric_functions: Sequence[Function | str] | None = None,
+        external_memory: bool = False,
     ) -> None:
         self._own = OwnFunctions.of(objective_function, metric_functions)
         self.backend = backend
+        self.external_memory = external_memory
         self.ray_params = dict(ray_params or {})
         check_backend(backend, self.ray_params, scaling)
         if self._own and backend == "xgboost_ray":
             raise ConfigurationError(f"{next(iter(self._own.names))} is for backend 'native'; leave out one of the two")
+        check_external(external_memory, backend, scaling)
         super().__init__(scaling=scaling, hyperparameters=hyperparameters)
 
     @property
@@ -88,7 +94,7 @@ class XGBoostTrainer(Trainer):
     def options(self) -> dict[str, Any]:
         """See `Trainer.options`."""
         if self.backend == "native":
-            return self._own.names
+            return {**self._own.names, **({"external_memory": True} if self.external_memory else {})}
         return {"backend": self.backend, "ray_params": self.ray_params}
 
     @property
@@ -129,6 +135,8 @@ class XGBoostTrainer(Trainer):
         check_parameters({name: value for name, value in hyperparameters.items() if name != WORKERS})
         self._check_threads(hyperparameters)
         self._check_device(hyperparameters)
+        if self.external_memory:
+            check_on_disk(hyperparameters)
         if self.backend == "xgboost_ray" and hyperparameters.get("tree_method") == "exact":
             raise ConfigurationError(
                 "tree_method 'exact' is nothing that backend 'xgboost_ray' trains, on one worker either; "
@@ -219,6 +227,8 @@ class XGBoostTrainer(Trainer):
             if name == "train" and heading is not None:
                 check_constraints(self.hyperparameters, heading.names, heading.count)
             check_said(name, channel.said, self.hyperparameters, workers or self.workers)
+            if self.external_memory:
+                check_channel(name, channel)
             if channel.said and self.backend == "xgboost_ray":
                 raise ConfigurationError(
                     f"channel {name!r} says of its rows {', '.join(channel.said)}, and backend 'xgboost_ray' reads no "
@@ -234,7 +244,13 @@ class XGBoostTrainer(Trainer):
 
     def program(self, channels: dict[str, PlacedChannel]) -> XGBoostProgram:
         """See `Trainer.program`."""
-        return XGBoostProgram(channels, self.hyperparameters, use_gpu=bool(self.scaling.use_gpu), own=self._own)
+        return XGBoostProgram(
+            channels,
+            self.hyperparameters,
+            use_gpu=bool(self.scaling.use_gpu),
+            external_memory=self.external_memory,
+            own=self._own,
+        )
 
     def start_gangs(
         self,

@@ -147,6 +147,10 @@ class Files:
         for share in self._shares(rank, world_size):
             yield from self._pieces(share.parts, share.rank, share.world_size, share.turns, each=each)
 
+    def each(self, rank: int, world_size: int) -> Iterator[Table]:
+        """The shard of one rank in pieces of few megabytes, each checked as it comes."""
+        return self.pieces(rank, world_size, each=True)
+
     def decoded(self, rank: int, world_size: int) -> float:
         """The share of all rows that a rank decodes to have its own."""
         mine = sum(share.weight for share in self._shares(rank, world_size))

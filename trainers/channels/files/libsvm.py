@@ -132,6 +132,10 @@ class LibsvmFiles:
             yield from self._rows([self.files[index]], 0, 1)
         yield from self._rows([self.files[index] for index in dealt.by_row], rank, world_size)
 
+    def each(self, rank: int, world_size: int) -> Iterator[Table]:
+        """The same."""
+        return self.pieces(rank, world_size)
+
     def read_whole(self) -> Table:
         """All rows, in their order."""
         return self.read(0, 1)
