@@ -63,8 +63,7 @@ def problems_beside(values: Mapping[str, Any], form: Iterable[Problem]) -> list[
         problems += _of_folders(data, trainer.type)
     takes: _Takes | None = None
     if isinstance(trainer, XGBoostSpec):
-        own = bool(trainer.metric_functions)
-        takes = _Takes(hyperparameters=dict(trainer.hyperparameters), own_metrics=own)
+        takes = _Takes(hyperparameters=dict(trainer.hyperparameters), own_metrics=bool(trainer.metric_functions))
         problems += _of_hyperparameters(takes)
         if not problems and not any(_related(problem.keys, keys) for problem in form for keys in LENGTHS):
             problems += _left_out(takes, tuning)

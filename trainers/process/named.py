@@ -60,7 +60,7 @@ def code_named(options: Mapping[str, Any], names: Collection[str]) -> dict[str, 
         options: as recorded.
         names: of those that are code.
     """
-    named = {}
+    named: dict[str, str] = {}
     for option in names:
         value = options.get(option)
         if isinstance(value, list):
