@@ -19,13 +19,21 @@ from trainers.checkpoint import UNKNOWN
 from trainers.errors import DataError, DivergedError
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
 from trainers.process import Scratch, trim
-from trainers.xgboost.best_round import BestRound
 from trainers.xgboost.booster import CPU, booster_parameters, check_device, device_of, load_booster
-from trainers.xgboost.evaluation import NONE, Evaluation, Share, Sum, classes_of, sum_over
-from trainers.xgboost.halting import Looks
 from trainers.xgboost.labels import check_margins, check_names, check_said
 from trainers.xgboost.matrices import KEPT, PLAIN, Kind, kind_of, matrix
-from trainers.xgboost.own_functions import OwnFunctions, Peers
+from trainers.xgboost.rounds import (
+    NONE,
+    BestRound,
+    Evaluation,
+    Looks,
+    OwnFunctions,
+    Peers,
+    Share,
+    Sum,
+    classes_of,
+    sum_over,
+)
 from trainers.xgboost.spooled import BLOCK_BYTES, Spooled
 
 

@@ -14,17 +14,24 @@ from trainers.errors import ConfigurationError, WarmbandError
 from trainers.gangs import WORKERS, Gangs, check_alone, check_gpu_parts, check_workers
 from trainers.trainer import Trainer
 from trainers.tunable import Tunable
-from trainers.xgboost.best_round import handed_out, loading
 from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
 from trainers.xgboost.checks import check_parameters
 from trainers.xgboost.constraints import check_constraints
 from trainers.xgboost.external import check_channel, check_external, check_on_disk
-from trainers.xgboost.halting import goes_on_exactly
 from trainers.xgboost.labels import check_margins, check_names, check_said, check_several, label_rules
-from trainers.xgboost.own_functions import METRICS, OBJECTIVE, Function, OwnFunctions, unallowed
 from trainers.xgboost.parameters import FIXED, PATIENCE, ROUNDS, metric_names
 from trainers.xgboost.program import XGBoostProgram
 from trainers.xgboost.ray_backend import check_backend
+from trainers.xgboost.rounds import (
+    METRICS,
+    OBJECTIVE,
+    Function,
+    OwnFunctions,
+    goes_on_exactly,
+    handed_out,
+    loading,
+    unallowed,
+)
 from trainers.xgboost.tunable import USUAL_ROUNDS, tunable
 
 
@@ -33,7 +40,7 @@ class XGBoostTrainer(Trainer):
 
     Hyperparameters are XGBoost's own, the number of rounds under any of `ROUNDS`, and `num_workers`, which goes before
     `scaling`'s. Every channel other than "train" is evaluated after each round; its metrics are exact for any number of
-    workers: see `trainers.xgboost.evaluation`.
+    workers: see `trainers.xgboost.rounds.evaluation`.
 
     Args:
         scaling: see `Trainer`.

@@ -25,10 +25,9 @@ from trainers.errors import GangError
 from trainers.gangs import Assignment, Halts, Report, Segment
 from trainers.patient_storage import PatientStorage
 from trainers.process import calm_loaded
-from trainers.xgboost.best_round import BestRound
 from trainers.xgboost.booster import booster_parameters, read_model
-from trainers.xgboost.halting import Looks
 from trainers.xgboost.ray_backend.compat import mend
+from trainers.xgboost.rounds import BestRound, Looks
 
 TRIES = 3
 """How often an assignment is begun where xgboost_ray takes an interrupted training for a finished one."""

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels import QID, WEIGHT
-from trainers.xgboost.losses import PARTS, Floats, Loss, loss_of, single_output
-from trainers.xgboost.own_functions import OwnFunctions, Peers
 from trainers.xgboost.parameters import metric_names
+from trainers.xgboost.rounds.losses import PARTS, Floats, Loss, loss_of, single_output
+from trainers.xgboost.rounds.own_functions import OwnFunctions, Peers
 
 ALONE, NONE = Peers(), OwnFunctions()
 
