@@ -10,7 +10,7 @@ from trainers import TRAINERS
 from trainers.errors import ConfigurationError
 from trainers.gangs import scaling_from
 from trainers.parts import parts_of
-from trainers.process import PLACE, check_outside, load
+from trainers.process import PLACE, check_outside, code_named, load
 from trainers.trainer import OWN_CLASS, Trainer
 
 
@@ -75,7 +75,7 @@ def code_in(state: Mapping[str, Any]) -> dict[str, str]:
     if name not in TRAINERS:
         return {**names, OWN_CLASS: name} if ":" in name else names
     known = trainer_class(name).code_options
-    names |= {option: str(options[option]) for option in known if option in options}
+    names |= code_named(options, known)
     for part, within in parts_of(state).items():
         names |= {f"{part}.{argument}": place for argument, place in code_in(within).items()}
     return names

@@ -32,7 +32,7 @@ from trainers.gangs import (
     resources_per_worker,
     workers_of,
 )
-from trainers.process import name_of
+from trainers.process import code_named, name_of
 from trainers.result import TrainingResult, serve_alone, whole_training
 
 logger = logging.getLogger(__name__)
@@ -179,7 +179,7 @@ class Trainer(Reads, ABC):
 
     def code(self) -> dict[str, str]:
         """The user's own code that it runs, as "module:name" by what it was given as; a record's has to be allowed."""
-        named = {option: str(value) for option, value in self.options.items() if option in self.code_options}
+        named = code_named(self.options, self.code_options)
         return named if self._builtin else {**named, OWN_CLASS: name_of(type(self))}
 
     @property

@@ -63,7 +63,7 @@ def problems_beside(values: Mapping[str, Any], form: Iterable[Problem]) -> list[
         problems += _of_folders(data, trainer.type)
     takes: _Takes | None = None
     if isinstance(trainer, XGBoostSpec):
-        takes = _Takes(hyperparameters=dict(trainer.hyperparameters))
+        takes = _Takes(hyperparameters=dict(trainer.hyperparameters), own_metrics=bool(trainer.metric_functions))
         problems += _of_hyperparameters(takes)
         if not problems and not any(_related(problem.keys, keys) for problem in form for keys in LENGTHS):
             problems += _left_out(takes, tuning)
@@ -84,6 +84,8 @@ class _Takes:
     """XGBoost's parameters, without a trainer."""
 
     hyperparameters: dict[str, Any]
+    own_metrics: bool = False
+    """Whether functions of the user's own are metrics, of which only training tells the names."""
 
     @property
     def resource_names(self) -> tuple[str, ...]:
@@ -96,15 +98,14 @@ class _Takes:
         """See `Trainer.check`; what depends on workers is left to the trainer."""
         from trainers.xgboost import check_parameters
 
-        own = ("num_workers", "early_stopping_rounds")
-        check_parameters({name: value for name, value in hyperparameters.items() if name not in own})
+        check_parameters({name: value for name, value in hyperparameters.items() if name != "num_workers"})
 
     def metrics(self) -> list[str] | None:
         """The metrics that it reports of a channel; None where the trainer will say what is wrong."""
         from trainers.xgboost import metric_names
 
         names = self.hyperparameters.get("eval_metric")
-        return None if names is None else metric_names(names)
+        return None if names is None or self.own_metrics else metric_names(names)
 
 
 def _of_hyperparameters(takes: _Takes) -> Iterator[Problem]:
@@ -125,7 +126,7 @@ def _of_hyperparameters(takes: _Takes) -> Iterator[Problem]:
 
 def _left_out(takes: _Takes, tuning: Tuning | None) -> Iterator[Problem]:
     """Hyperparameters that are missing among the static ones."""
-    if takes.hyperparameters.get("eval_metric") is None:
+    if takes.hyperparameters.get("eval_metric") is None and not takes.own_metrics:
         text = "trainer: hyperparameters have no 'eval_metric', so nothing would be reported; give one, such as auc"
         yield Problem(keys=(*HYPERPARAMETERS, "eval_metric"), text=text)
     if tuning is None or tuning.code() or tuning.autotune:

@@ -99,6 +99,33 @@ class XGBoostSpec(_TrainerSpec):
     external_memory: bool = Field(
         False, description="true: workers hold features on disk, for rows that are larger than their memory"
     )
+    objective_function: Annotated[str | None, Give("a module and a function, such as shop.losses:focal")] = Field(
+        None,
+        pattern=PLACE,
+        description="an objective of yours as module:name, obj(predt, dtrain) as for xgboost.train, which runs with "
+        "--allow-code alone; null: the hyperparameter objective",
+    )
+    metric_functions: Annotated[
+        list[Annotated[str, Field(pattern=PLACE)]], Give("a list of modules and functions, such as [shop.losses:cost]")
+    ] = Field(
+        default_factory=list,
+        description="metrics of yours as module:name, custom_metric(predt, dtrain) as for xgboost.train, which run "
+        "with --allow-code alone",
+    )
+
+    def code(self) -> list[NamedCode]:
+        """See `_TrainerSpec.code`."""
+        from trainers.process import code_named
+
+        named = {"objective_function": self.objective_function, "metric_functions": self.metric_functions}
+        places = code_named({name: value for name, value in named.items() if value}, tuple(named))
+        return [NamedCode(key=f"trainer.{key}", name=name) for key, name in places.items()]
+
+    def arguments(self) -> dict[str, Any]:
+        """See `_TrainerSpec.arguments`."""
+        if self.code():
+            look_here_too()
+        return super().arguments()
 
 
 class _FunctionSpec(_TrainerSpec):

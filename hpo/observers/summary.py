@@ -75,7 +75,7 @@ def summarize(
             "metrics": best.metrics,
             "hyperparameters": best.hyperparameters,
             "checkpoint": best.checkpoint,
-            "trainer": _tuned(*own, best.resource),
+            "trainer": _tuned(*own, controller.search.ranking.counts(best.resource, best.best_resource)),
             "load": own[0].load_code(best.checkpoint or ""),
             "details": best.details,
         },

@@ -203,7 +203,9 @@ class TunedJob:
         trial = chosen_of(self._store, self._name(), best_training_job)
         estimator = self.settings.estimator
         trainer, own = estimator.chosen({**estimator.hyperparameters, **trial.hyperparameters})
-        length = dict.fromkeys(trainer.resource_names[:1], trial.resource)
+        by_best = self.settings.options["objective_value"] == "best"
+        units = (trial.best_resource or trial.resource) if by_best else trial.resource
+        length = dict.fromkeys(trainer.resource_names[:1], units)
         return trainer.with_hyperparameters({**own, **length}).trained(
             trial.checkpoint, dropped(trial.trial_id), trial.manifest
         )

@@ -303,6 +303,8 @@ def next_assignment(search: Search, run: TrialRun, stop: int) -> Assignment:
         manifest=run.manifest,
         save_to=storage.join(search.storage_path, run.id, f"{stop:06d}{ending}"),
         objective=search.metric,
+        mode=search.mode,
+        by_best=search.best_value,
         goes_on=search.stops_only and run.tuned and stop < run.limit,
     )
 

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
+import numpy as np
+
 from hpo.ranges import ParameterRange
 from hpo.strategies import Bracket, Plan, Prepared, Strategy, Task, at_random
 from trainers import ConfigurationError, ScalingConfig, TrainContext, Trainer, XGBoostTrainer, storage
@@ -121,3 +123,14 @@ class Halves(Strategy):
 
 class NoTrainer:
     """What a job file may not name."""
+
+
+def logistic(predt: Any, dtrain: Any) -> tuple[Any, Any]:
+    """An objective of XGBoost's, of margins."""
+    chances = 1 / (1 + np.exp(-predt))
+    return chances - dtrain.get_label(), np.maximum(chances * (1 - chances), 1e-6)
+
+
+def wrong(predt: Any, dtrain: Any) -> tuple[str, float]:
+    """A metric of margins."""
+    return "wrong", float(np.mean((predt > 0) != dtrain.get_label()))

@@ -65,11 +65,6 @@ def test_exact_is_for_one_worker() -> None:
     assert make(workers=3, tree_method="approx").workers == 3
 
 
-def test_early_stopping_is_the_tuners() -> None:
-    with pytest.raises(ConfigurationError, match="early_stopping_rounds is not for this trainer"):
-        make(early_stopping_rounds=10)
-
-
 def test_a_training_needs_a_length() -> None:
     with pytest.raises(ConfigurationError, match="give one of num_round, num_boost_round, n_estimators"):
         make().fit(CHANNELS)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from trainers.process.named import (
         PLACE as PLACE,
         check_outside as check_outside,
+        code_named as code_named,
         load as load,
         name_of as name_of,
     )

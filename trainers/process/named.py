@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Collection, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -50,6 +51,23 @@ def load(name: str, argument: str, kind: str) -> Any:
         elsewhere = f"{path} is of a script or notebook that is not this one"
         raise _not_found(name, argument, kind, elsewhere if module == "__main__" else str(error)) from None
     return value
+
+
+def code_named(options: Mapping[str, Any], names: Collection[str]) -> dict[str, str]:
+    """The code among a trainer's options, by what it was given as; each of a list by its place.
+
+    Args:
+        options: as recorded.
+        names: of those that are code.
+    """
+    named: dict[str, str] = {}
+    for option in names:
+        value = options.get(option)
+        if isinstance(value, list):
+            named |= {f"{option}[{at}]": str(each) for at, each in enumerate(value)}
+        elif option in options:
+            named[option] = str(value)
+    return named
 
 
 def _not_found(name: str, argument: str, kind: str, why: str) -> ConfigurationError:

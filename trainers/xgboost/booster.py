@@ -10,7 +10,7 @@ from typing import Any
 from trainers import storage
 from trainers.errors import ConfigurationError, DataError
 from trainers.gangs import WORKERS, Assignment, one_line
-from trainers.xgboost.parameters import ALIASES, ROUNDS
+from trainers.xgboost.parameters import ALIASES, MAXIMIZE, PATIENCE, ROUNDS
 
 CPU, GPU = "cpu", "cuda"
 
@@ -77,7 +77,7 @@ def booster_parameters(
         gpus: the numbers of its GPUs in its process, where there may be others; it trains on the first.
     """
     given = assignment.hyperparameters
-    ours = (*ROUNDS, WORKERS)
+    ours = (*ROUNDS, WORKERS, PATIENCE, MAXIMIZE)
     parameters = {
         ALIASES.get(name, name): _told(name, _plain(value))
         for name, value in given.items()

@@ -12,15 +12,18 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trainers.checking import did_you_mean, is_whole
+from trainers.checking import check_whole, did_you_mean, is_whole
 from trainers.errors import ConfigurationError
+from trainers.xgboost.constraints import text_remedy
 from trainers.xgboost.parameters import (
     ALIASES,
     CHOICES,
     KNOWN,
+    MAXIMIZE,
     METRICS,
     NUMBERS,
     OF_TOP,
+    PATIENCE,
     REPLACED,
     ROUNDS,
     WITH_NUMBER,
@@ -42,12 +45,17 @@ def check_parameters(hyperparameters: Mapping[str, Any]) -> None:
     """Refuses what XGBoost does not know, would ignore, or would refuse once a worker trains.
 
     Args:
-        hyperparameters: XGBoost's own, and the rounds under any of `ROUNDS`; None leaves one at its default.
+        hyperparameters: XGBoost's own, the rounds under any of `ROUNDS`, and what early stopping takes; None leaves one
+            at its default.
 
     Raises:
         ConfigurationError: naming the hyperparameter, its value and what to give.
     """
-    given = {name: value for name, value in hyperparameters.items() if name not in ROUNDS and value is not None}
+    check_whole(f"hyperparameter {PATIENCE!r}", _number(hyperparameters.get(PATIENCE)), 1)
+    if not isinstance(maximize := hyperparameters.get(MAXIMIZE), bool | None):
+        raise ConfigurationError(f"hyperparameter {MAXIMIZE!r} is {maximize!r}; give True or False")
+    ours = (*ROUNDS, PATIENCE, MAXIMIZE)
+    given = {name: value for name, value in hyperparameters.items() if name not in ours and value is not None}
     first: dict[str, str] = {}
     for name, value in given.items():
         _check_name(name, given)
@@ -116,7 +124,9 @@ def _remedy(own: str, name: str, given: Mapping[str, Any]) -> str:
         if not isinstance(names, Sequence) or not names:
             return "give a metric's name, such as 'auc', or a list of them"
         return next(filter(None, map(_metric_remedy, names)), "")
-    if own in _FORMS and not isinstance(value, str):
+    if own in _FORMS and isinstance(value, str):
+        return text_remedy(own, value)
+    if own in _FORMS:
         fits, remedy = _FORMS[own]
         return "" if fits(value) else remedy
     return "" if _plain(value) else "give text, a number, true or false, or a list of them"
@@ -136,7 +146,12 @@ def _groups(value: Any) -> bool:
 
 
 def _whole(value: Any) -> bool:
-    return is_whole(value.item() if hasattr(value, "item") and not getattr(value, "ndim", 0) else value)
+    return is_whole(_number(value))
+
+
+def _number(value: Any) -> Any:
+    """A number of Python's for one of NumPy's."""
+    return value.item() if hasattr(value, "item") and not getattr(value, "ndim", 0) else value
 
 
 _FORMS = {

@@ -8,7 +8,7 @@ from typing import Any
 
 from trainers.channels import LOWER, QID, WEIGHT, LabelRule
 from trainers.errors import ConfigurationError, DataError
-from trainers.xgboost.losses import quantiles_of
+from trainers.xgboost.rounds import quantiles_of
 
 
 def label_rules(hyperparameters: Mapping[str, Any], metric: str | None = None, *, train: bool) -> tuple[LabelRule, ...]:

@@ -13,6 +13,9 @@ from typing import Any
 ROUNDS = ("num_round", "num_boost_round", "n_estimators")
 """Names under which users give the number of rounds; XGBoost itself is not told, the assignment says when to stop."""
 
+PATIENCE, MAXIMIZE = "early_stopping_rounds", "maximize"
+"""Arguments of `xgboost.train` among the hyperparameters: rounds without a better one, and which end is better."""
+
 FIXED = ("base_score", "booster", "multi_strategy", "num_class", "objective")
 """What a model's trees were made for: with other values XGBoost refuses them, drops them or reads them as another's."""
 
@@ -159,6 +162,9 @@ WITH_NUMBER = ("ams", "error", "tweedie-nloglik")
 OF_TOP = ("map", "ndcg", "pre")
 """Metrics that take how many of a query's first rows count, and a hyphen: a query without relevant rows counts 0."""
 
+_MAXIMIZED = ("auc", "aucpr", "map", "ndcg", "pre", "ams", "interval-regression-accuracy")
+"""Metrics of which the greater is better: those of XGBoost's early stopping, and two that it forgets."""
+
 OTHERS = (
     "base_score",
     "debug_synchronize",
@@ -210,3 +216,8 @@ def _reported(metric: str) -> str:
     except ValueError:
         return metric
     return base if (base, number) == ("error", 0.5) else f"{base}@{number:g}"
+
+
+def maximized(metric: str) -> bool:
+    """Whether the greater is better of a metric of XGBoost's."""
+    return metric.partition("@")[0].removesuffix("-") in _MAXIMIZED

@@ -20,8 +20,6 @@ from trainers.errors import DataError, DivergedError
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
 from trainers.process import Scratch, trim
 from trainers.xgboost.booster import CPU, booster_parameters, check_device, device_of, load_booster
-from trainers.xgboost.evaluation import Evaluation, Share, Sum, classes_of, sum_over
-from trainers.xgboost.halting import Looks
 from trainers.xgboost.labels import check_margins, check_names, check_said
 from trainers.xgboost.matrices import (
     BLOCK_BYTES,
@@ -33,6 +31,18 @@ from trainers.xgboost.matrices import (
     has_categories,
     kind_of,
     matrix,
+)
+from trainers.xgboost.rounds import (
+    NONE,
+    BestRound,
+    Evaluation,
+    Looks,
+    OwnFunctions,
+    Peers,
+    Share,
+    Sum,
+    classes_of,
+    sum_over,
 )
 
 
@@ -59,6 +69,11 @@ class _Session:
     whole: dict[str, Any] = field(default_factory=dict)
     """All rows of each channel that is evaluated, where a metric takes that."""
 
+    @property
+    def peers(self) -> Peers:
+        """This worker among the others."""
+        return Peers(rank=self.context.rank, world_size=self.context.world_size)
+
 
 class XGBoostProgram:
     """Trains boosters in segments, on matrices and a collective that last as long as the gang.
@@ -72,6 +87,7 @@ class XGBoostProgram:
         channels: "train" is sharded over the workers by rows, and so is every other, which is evaluated each round.
         hyperparameters: what all its trials have; it says which matrices to build before the first of them.
         use_gpu: each worker holds a GPU, which it trains on.
+        own: an objective and metrics of the user's own.
         external_memory: features are on disk, and in memory a block at a time.
     """
 
@@ -81,11 +97,13 @@ class XGBoostProgram:
         hyperparameters: Mapping[str, Any] | None = None,
         *,
         use_gpu: bool = False,
+        own: OwnFunctions = NONE,
         external_memory: bool = False,
     ) -> None:
         self._channels = channels
         self._static = dict(hyperparameters or {})
         self._use_gpu = use_gpu
+        self._own = own
         self._external_memory = external_memory
         self.peers_gpus = use_gpu
         """See `trainers.gangs.sees_peers_gpus`."""
@@ -165,21 +183,25 @@ class XGBoostProgram:
         booster = load_booster(assignment.checkpoint, parameters, [train, *evaluation.matrices], read_it)
         read = time.perf_counter()
         first_step_at = steady.now()
-        reports = []
-        looks = Looks(halted, rank=session.context.rank, world_size=session.context.world_size, start=assignment.start)
-        for iteration in range(assignment.start, assignment.stop):
-            booster.update(train, iteration)
-            report = Report(step=iteration + 1, metrics=evaluation(booster, iteration))
+        best = BestRound.of(booster, assignment)
+        reports: list[Report] = []
+
+        def note(report: Report) -> None:
             reports.append(report)
             on_report(report)
-            if said := assignment.divergence(report):  # On every worker: metrics are alike on all of them.
-                raise DivergedError(said)
-            if report.step < assignment.stop and looks.halt(report.step):
-                break
+
+        details: dict[str, Any] = {}
+        if best is None or not best.ended:
+            update = partial(self._own.update, booster, train, session.peers)
+            self._boost(assignment, booster, update, evaluation, best, note, halted)
+            details = best.details if best else {}
+        if best is not None and best.ended:
+            for step in range(reports[-1].step if reports else assignment.start, assignment.stop):
+                note(Report(step=step + 1, metrics=best.metrics))
         trained = time.perf_counter()
         saved, manifest = assignment.saved_at(reports[-1].step), UNKNOWN
         if session.context.rank == 0:
-            manifest = place.write(saved, bytes(booster.save_raw("ubj")))
+            manifest = place.write(saved, best.packed(booster) if best else bytes(booster.save_raw("ubj")))
         return Segment(
             reports=tuple(reports),
             checkpoint=saved,
@@ -187,7 +209,33 @@ class XGBoostProgram:
             training_seconds=trained - read,
             checkpointing_seconds=read - arrived + time.perf_counter() - trained,
             first_step_at=first_step_at,
+            details=details,
         )
+
+    def _boost(
+        self,
+        assignment: Assignment,
+        booster: Any,
+        update: Callable[[int], None],
+        evaluation: Evaluation,
+        best: BestRound | None,
+        note: Callable[[Report], None],
+        halted: Callable[[], bool],
+    ) -> None:
+        """Rounds until the assignment's stop, a halt, or the end of patience, whose round is not reported."""
+        context = self._opened().context
+        looks = Looks(halted, rank=context.rank, world_size=context.world_size, start=assignment.start)
+        for iteration in range(assignment.start, assignment.stop):
+            update(iteration)
+            report = Report(step=iteration + 1, metrics=evaluation(booster, iteration))
+            if said := assignment.divergence(report):  # On every worker: metrics are alike on all of them.
+                note(report)
+                raise DivergedError(said)
+            if best is not None and best.take(report, booster):
+                return
+            note(report)
+            if report.step < assignment.stop and looks.halt(report.step):
+                return
 
     def close(self) -> None:
         """Leaves the collective."""
@@ -237,8 +285,7 @@ class XGBoostProgram:
                     session.whole[name] = self._matrix_to_score(rows)
             return session.whole
 
-        joined = session.context.world_size > 1
-        return Evaluation(hyperparameters, session.shares, whole, session.add, joined=joined)
+        return Evaluation(hyperparameters, session.shares, whole, session.add, peers=session.peers, own=self._own)
 
     def _matrix_to_score(self, rows: Table | Spooled) -> Any:
         """Rows as they are, not in bins: XGBoost predicts them twice as fast so."""

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 from ray.train import ScalingConfig
 
 from trainers.channels import ROLES, Channel, LabelRule, PlacedChannel
 from trainers.cluster import Cluster
-from trainers.errors import ConfigurationError
+from trainers.errors import ConfigurationError, WarmbandError
 from trainers.gangs import WORKERS, Gangs, check_alone, check_gpu_parts, check_workers
 from trainers.trainer import Trainer
 from trainers.tunable import Tunable
 from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
 from trainers.xgboost.checks import check_parameters
-from trainers.xgboost.halting import goes_on_exactly
+from trainers.xgboost.constraints import check_constraints
 from trainers.xgboost.labels import check_margins, check_names, check_said, check_several, label_rules
 from trainers.xgboost.matrices import as_model_knows, check_categories, check_channel, check_external, check_on_disk
-from trainers.xgboost.parameters import FIXED, ROUNDS, metric_names
+from trainers.xgboost.parameters import FIXED, PATIENCE, ROUNDS, metric_names
 from trainers.xgboost.program import XGBoostProgram
 from trainers.xgboost.ray_backend import check_backend
+from trainers.xgboost.rounds import (
+    METRICS,
+    OBJECTIVE,
+    Function,
+    OwnFunctions,
+    goes_on_exactly,
+    handed_out,
+    loading,
+    unallowed,
+)
 from trainers.xgboost.tunable import USUAL_ROUNDS, tunable
 
 
@@ -30,7 +40,7 @@ class XGBoostTrainer(Trainer):
 
     Hyperparameters are XGBoost's own, the number of rounds under any of `ROUNDS`, and `num_workers`, which goes before
     `scaling`'s. Every channel other than "train" is evaluated after each round; its metrics are exact for any number of
-    workers: see `trainers.xgboost.evaluation`.
+    workers: see `trainers.xgboost.rounds.evaluation`.
 
     Args:
         scaling: see `Trainer`.
@@ -39,6 +49,10 @@ class XGBoostTrainer(Trainer):
             that name, which starts its actors anew for every assignment.
         ray_params: fields of xgboost_ray's `RayParams`, for that backend alone; `FIELDS` of
             `trainers.xgboost.ray_backend.options` names them.
+        objective_function: an objective of yours, `obj(predt, dtrain) -> (grad, hess)` as for `xgboost.train`, of
+            margins; or its name, "module:name". On several workers each is given its own rows.
+        metric_functions: metrics of yours, `custom_metric(predt, dtrain) -> (name, value)`, or their names; beside
+            those of `eval_metric`, and exact for any number of workers.
         external_memory: workers hold features on disk, and in memory a block at a time: for rows that are larger than
             their memory. It takes channels of files or Ray Datasets, method "hist" or "approx", and trees.
 
@@ -50,6 +64,7 @@ class XGBoostTrainer(Trainer):
     fixed_names: tuple[str, ...] = FIXED
     unit: str = "round"
     suffix: ClassVar[str] = ".ubj"
+    code_options: ClassVar[tuple[str, ...]] = (OBJECTIVE, METRICS)
 
     def __init__(
         self,
@@ -58,12 +73,17 @@ class XGBoostTrainer(Trainer):
         hyperparameters: Mapping[str, Any] | None = None,
         backend: str = "native",
         ray_params: Mapping[str, Any] | None = None,
+        objective_function: Function | str | None = None,
+        metric_functions: Sequence[Function | str] | None = None,
         external_memory: bool = False,
     ) -> None:
+        self._own = OwnFunctions.of(objective_function, metric_functions)
         self.backend = backend
         self.external_memory = external_memory
         self.ray_params = dict(ray_params or {})
         check_backend(backend, self.ray_params, scaling)
+        if self._own and backend == "xgboost_ray":
+            raise ConfigurationError(f"{next(iter(self._own.names))} is for backend 'native'; leave out one of the two")
         check_external(external_memory, backend, scaling)
         super().__init__(scaling=scaling, hyperparameters=hyperparameters)
 
@@ -81,18 +101,35 @@ class XGBoostTrainer(Trainer):
     def options(self) -> dict[str, Any]:
         """See `Trainer.options`."""
         if self.backend == "native":
-            return {"external_memory": True} if self.external_memory else {}
+            return {**self._own.names, **({"external_memory": True} if self.external_memory else {})}
         return {"backend": self.backend, "ray_params": self.ray_params}
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """See `Trainer.arguments`."""
+        return {**self.options, **self._own.arguments}
+
+    @classmethod
+    def restored(
+        cls,
+        scaling: ScalingConfig,
+        hyperparameters: Mapping[str, Any],
+        options: Mapping[str, Any],
+        *,
+        allow_code: bool,
+    ) -> Self:
+        """See `Trainer.restored`."""
+        known = options if allow_code else unallowed(options)
+        return super().restored(scaling, hyperparameters, known, allow_code=allow_code)
 
     takes_roles = ROLES
     takes_sparse = True
 
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
         """See `Trainer.check`."""
-        if "early_stopping_rounds" in hyperparameters:
+        if self.backend == "xgboost_ray" and hyperparameters.get(PATIENCE) is not None:
             raise ConfigurationError(
-                "early_stopping_rounds is not for this trainer: a tuner's strategy stops trials, and a single training "
-                "runs all its rounds; leave it out"
+                f"hyperparameter {PATIENCE!r} is for backend 'native'; leave it out, or give backend='native'"
             )
         check_workers(hyperparameters)
         if self.in_hand:
@@ -153,8 +190,10 @@ class XGBoostTrainer(Trainer):
         if device != CPU and hyperparameters.get("tree_method") == "exact":
             raise ConfigurationError("tree_method 'exact' trains on CPUs alone; use 'hist', or leave out use_gpu")
 
-    def metrics(self, channels: Iterable[str]) -> list[str]:
-        """See `Trainer.metrics`."""
+    def metrics(self, channels: Iterable[str]) -> list[str] | None:
+        """See `Trainer.metrics`; functions of the user's own say what they are called when they are called."""
+        if self._own.metrics:
+            return None
         given = self.hyperparameters.get("eval_metric")
         if given is None:
             raise ConfigurationError(
@@ -184,9 +223,16 @@ class XGBoostTrainer(Trainer):
         self, channels: Mapping[str, Channel], metric: str | None = None, *, workers: int | None = None
     ) -> dict[str, Channel]:
         """See `Trainer.checked`; names of columns too."""
+        if self.hyperparameters.get(PATIENCE) is not None and not set(channels) - {"train"}:
+            raise ConfigurationError(
+                f"hyperparameter {PATIENCE!r} waits for a metric to improve, and there is no channel beside 'train'; "
+                "give one, to be evaluated"
+            )
         for name, channel in channels.items():
             heading = channel.source.heading
             check_names(name, heading.names if heading else None)
+            if name == "train" and heading is not None:
+                check_constraints(self.hyperparameters, heading.names, heading.count)
             check_said(name, channel.said, self.hyperparameters, workers or self.workers)
             if self.external_memory:
                 check_channel(name, channel)
@@ -216,6 +262,7 @@ class XGBoostTrainer(Trainer):
             self.hyperparameters,
             use_gpu=bool(self.scaling.use_gpu),
             external_memory=self.external_memory,
+            own=self._own,
         )
 
     def start_gangs(
@@ -241,8 +288,8 @@ class XGBoostTrainer(Trainer):
         )
 
     def load_model(self, checkpoint: str) -> Any:
-        """The checkpoint as an `xgboost.Booster`."""
-        return load_booster(checkpoint, {}, read=self._read)
+        """The checkpoint as an `xgboost.Booster`: the best round's where the trial is compared by that."""
+        return handed_out(load_booster(checkpoint, {}, read=self._read))
 
     @staticmethod
     def matrix(model: Any, frame: Any) -> Any:
@@ -259,7 +306,9 @@ class XGBoostTrainer(Trainer):
         return xgboost.DMatrix(as_model_knows(model, frame), enable_categorical=True)
 
     def probe_obstacle(self) -> str:
-        """See `Trainer.probe_obstacle`."""
+        """See `Trainer.probe_obstacle`: a user's function may do anything, so that only those asked to run it do."""
+        if self._own:
+            return "it runs functions of yours"
         on_cpu = device_of(self.hyperparameters, use_gpu=bool(self.scaling.use_gpu)) == CPU
         return "" if on_cpu else "it trains on a GPU"
 
@@ -272,4 +321,7 @@ class XGBoostTrainer(Trainer):
         """See `Trainer.load_code`."""
         if "://" in checkpoint:
             return ""
-        return f"import xgboost\nmodel = xgboost.Booster(model_file={checkpoint!r})"
+        try:
+            return loading(checkpoint, load_booster(checkpoint, {}))
+        except WarmbandError:  # It is gone, and what makes its model can be said all the same.
+            return loading(checkpoint, None)

@@ -270,7 +270,11 @@ def test_one_mistake_is_one_line(path: Path, change: str, message: str) -> None:
         ),
         ("tuning.max_wait=5", "--set ", "max_wait is 5 and max_runtime_in_seconds 60"),
         ("storage_path=s3://key:secret@bucket", "--set ", "storage_path"),
-        ("trainer.hyperparameters.early_stopping_rounds=5", "--set ", "early_stopping_rounds is not for this trainer"),
+        (
+            "trainer.hyperparameters.early_stopping_rounds=0",
+            "--set ",
+            "'early_stopping_rounds' is 0; give",
+        ),
         ("trainer.resources_per_worker={GPU: 1}", "--set ", "trainer: `use_gpu` is False"),
         ("trainer.accelerator_type=''", "--set ", "accelerator_type='')"),
         ("trainer.label_selector={zone: in(a}", "--set ", "label_selector={'zone': 'in(a'}): give one dict"),

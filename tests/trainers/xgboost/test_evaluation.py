@@ -21,8 +21,8 @@ from tests.support.process_gang import ProcessGang, process_gang, serve_alone
 from trainers import Channel, XGBoostTrainer, storage
 from trainers.channels import PlacedChannel
 from trainers.gangs.messages import Assignment, Segment
-from trainers.xgboost.evaluation import Evaluation, Share, sum_over
-from trainers.xgboost.losses import Loss, loss_of, slots_of, total_of
+from trainers.xgboost.rounds.evaluation import Evaluation, Share, sum_over
+from trainers.xgboost.rounds.losses import Loss, loss_of, slots_of, total_of
 
 RANDOM = np.random.default_rng(7)
 FEATURES = RANDOM.normal(size=(801, 4)).astype(np.float32)

@@ -17,7 +17,7 @@ from tests.support.gangs import TRAIN, VALIDATION
 from tests.support.process_gang import ProcessGang, process_gang, serve_alone
 from trainers import Channel, XGBoostTrainer, storage
 from trainers.gangs.messages import Assignment, Segment
-from trainers.xgboost.halting import FASTER, LOOK_SECONDS, Looks
+from trainers.xgboost.rounds.halting import FASTER, LOOK_SECONDS, Looks
 
 PLAIN = {"objective": "binary:logistic", "eval_metric": "auc", "verbosity": 0}
 STOP = 20
@@ -41,7 +41,7 @@ def look_each_round() -> None:
 
 @pytest.fixture
 def each_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trainers.xgboost.halting.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("trainers.xgboost.rounds.halting.LOOK_SECONDS", 0.0)
 
 
 def trained(order: Assignment) -> Segment:
@@ -122,7 +122,7 @@ def test_looks_become_rare_and_no_slow_round_makes_them_too_rare(monkeypatch: py
         asked.append(now[0])
         return False
 
-    monkeypatch.setattr("trainers.xgboost.halting.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("trainers.xgboost.rounds.halting.time.monotonic", lambda: now[0])
     looks = Looks(halted, rank=0, world_size=1, start=100)
     for step in range(101, 1101):
         now[0] += 0.01

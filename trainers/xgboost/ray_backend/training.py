@@ -26,8 +26,8 @@ from trainers.gangs import Assignment, Halts, Report, Segment
 from trainers.patient_storage import PatientStorage
 from trainers.process import calm_loaded
 from trainers.xgboost.booster import booster_parameters, read_model
-from trainers.xgboost.halting import Looks
 from trainers.xgboost.ray_backend.compat import mend
+from trainers.xgboost.rounds import BestRound, Looks
 
 TRIES = 3
 """How often an assignment is begun where xgboost_ray takes an interrupted training for a finished one."""
@@ -282,7 +282,14 @@ class Training:
         reached = booster.num_boosted_rounds()
         reports = JOURNAL.reports(assignment.start, reached)
         saved = assignment.saved_at(reached)
-        manifest = self._storage.write(saved, bytes(booster.save_raw("ubj")))
+        best = BestRound.of(booster, assignment)
+        if best is not None and best.sliced:  # Models of rounds on the way are not here.
+            for report in reports:
+                best.take(report, booster)
+            raw = best.packed(booster)
+        else:
+            raw = bytes(booster.save_raw("ubj"))
+        manifest = self._storage.write(saved, raw)
         training = JOURNAL.training_seconds
         return Segment(
             reports=reports,

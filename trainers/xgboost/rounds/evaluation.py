@@ -16,8 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels import QID, WEIGHT
-from trainers.xgboost.losses import PARTS, Floats, Loss, loss_of, single_output
 from trainers.xgboost.parameters import metric_names
+from trainers.xgboost.rounds.losses import PARTS, Floats, Loss, loss_of, single_output
+from trainers.xgboost.rounds.own_functions import OwnFunctions, Peers
+
+ALONE, NONE = Peers(), OwnFunctions()
 
 Sum = Callable[[NDArray[Any]], NDArray[Any]]
 """Adds up the arrays that all workers hand in; each gets the sum."""
@@ -109,7 +112,8 @@ class Evaluation:
         shares: this worker's rows, by channel.
         whole: all rows of each channel as XGBoost's matrices; called where XGBoost has to compute a metric.
         add: adds up over the workers.
-        joined: this thread has joined XGBoost's collective.
+        peers: this worker among those that have joined XGBoost's collective.
+        own: metrics of the user's own, which rank 0 computes of all rows.
     """
 
     def __init__(
@@ -119,7 +123,8 @@ class Evaluation:
         whole: Callable[[], Mapping[str, Any]],
         add: Sum,
         *,
-        joined: bool = False,
+        peers: Peers = ALONE,
+        own: OwnFunctions = NONE,
     ) -> None:
         given = hyperparameters.get("eval_metric")
         metrics = [given] if isinstance(given, str) else list(given or ())
@@ -130,10 +135,14 @@ class Evaluation:
         self._left = [
             metric for metric in losses if metric not in self._losses and not (metric == "auc" and self._counts_pairs)
         ]
-        self._apart = joined and any(metric.partition("@")[0] in _ALONE for metric in self._left)
+        self._apart = peers.world_size > 1 and any(metric.partition("@")[0] in _ALONE for metric in self._left)
         self._names = [(metric, metric_names(metric)[0]) for metric in losses]
         self._shares = dict(shares)
-        self._whole = {} if metrics and not self._left else dict(whole())
+        self._own, self._peers = own, peers
+        of_xgboost = not metrics or bool(self._left)
+        all_rows = dict(whole()) if of_xgboost or own.metrics else {}  # Each worker: XGBoost agrees on columns.
+        self._whole = all_rows if of_xgboost else {}
+        self._measured = all_rows if own.metrics else {}
         self._add = add
         self.told: dict[str, Any] = {"eval_metric": self._left} if self._left else {}
         """What XGBoost is told of metrics; without any that it computes, none would be its objective's own."""
@@ -141,20 +150,22 @@ class Evaluation:
     @property
     def matrices(self) -> list[Any]:
         """The booster's predictions."""
-        return [*(share.matrix for share in self._shares.values() if self._names), *self._whole.values()]
+        whole = self._whole or self._measured
+        return [*(share.matrix for share in self._shares.values() if self._names), *whole.values()]
 
     def __call__(self, booster: Any, iteration: int) -> dict[str, float]:
         """The metrics after a round, as "channel:metric"; every worker calls it, and has the same."""
         found = self._by_xgboost(booster, iteration)
         shared = self._shared(booster) if self._losses or self._counts_pairs else {}
+        own = self._own.measured(booster, self._measured, self._peers) if self._own.metrics else {}
         if not self._names:
-            return found
+            return found | own
         reported = {}
         for channel in self._shares:
             for metric, name in self._names:
                 key = f"{channel}:{name}"
                 reported[key] = shared[channel, metric] if (channel, metric) in shared else found[key]
-        return reported
+        return reported | own
 
     def _shared(self, booster: Any) -> dict[tuple[str, str], float]:
         """The sums over all workers, in one message and one more a channel for pairs."""

@@ -78,6 +78,8 @@ def loss_of(metric: str, hyperparameters: Mapping[str, Any]) -> Loss | None:
     if objective == "survival:aft":  # XGBoost compares labels with logarithms of what it predicts.
         return None
     name, _, argument = metric.partition("@")
+    if not objective.startswith("multi:") and int(hyperparameters.get("num_class") or 0) > 1:
+        return None  # With an objective of the user's own, a row has a margin a class.
     if objective.startswith("multi:"):
         return None if argument else _OF_CLASSES.get(name)
     if objective == "reg:quantileerror":
@@ -104,7 +106,8 @@ def quantiles_of(hyperparameters: Mapping[str, Any]) -> Floats:
 def single_output(hyperparameters: Mapping[str, Any]) -> bool:
     """Whether a row has one prediction."""
     objective = str(hyperparameters.get("objective") or "")
-    return not objective.startswith("multi:") and objective != "reg:quantileerror"
+    classes = int(hyperparameters.get("num_class") or 0)
+    return not objective.startswith("multi:") and objective != "reg:quantileerror" and classes < 2
 
 
 # ---- sums
