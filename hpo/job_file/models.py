@@ -29,7 +29,7 @@ from hpo.strategies import (
     strategy_code,
     strategy_from_json,
 )
-from trainers.channels import ROLES, Distribution
+from trainers.channels import ROLES, WHOLE, Distribution
 from trainers.checking import did_you_mean
 from trainers.datasets import DATASETS
 from trainers.errors import ConfigurationError
@@ -49,15 +49,16 @@ class Files(Strict):
 
     path: Annotated[str | list[str] | None, Give("a path, or a list of paths")] = Field(
         None,
-        description="CSV or Parquet files, which are read as rows: a path, a folder, a pattern such as part-*.csv, a "
-        "URI (s3://, gs://), or a list of these; null where a folder is given",
+        description="CSV, Parquet or libsvm files, which are read as rows: a path, a folder, a pattern such as "
+        "part-*.csv, a .manifest, a URI (s3://, gs://), or a list of these; null where a folder is given",
     )
     folder: Annotated[str | None, Give("a folder's path, or its URI")] = Field(
         None, min_length=1, description="files of any kind, as they are, for a trainer of type script; null is rows"
     )
-    distribution: Distribution = Field(
-        "FullyReplicated",
-        description="of a folder: FullyReplicated gives all files to every worker, ShardedByS3Key deals them out",
+    distribution: Distribution | None = Field(
+        None,
+        description="FullyReplicated gives all files to every worker, ShardedByS3Key deals them out; null does the "
+        "former with a folder, and deals out rows in balance",
     )
     target: Column = Field(None, description="the column to predict, by name or position from 0; null is the first")
     weight: Column = Field(None, description="the column of rows' weights; null weighs all alike")
@@ -74,11 +75,8 @@ class Files(Strict):
     def _check(self) -> Self:
         if (self.path is None) == (self.folder is None):
             raise ConfigurationError("give either path, for rows, or folder, for files as they are")
-        other = ("distribution",) if self.folder is None else OF_ROWS
-        if given := [name for name in other if name in self.model_fields_set]:
-            raise ConfigurationError(
-                f"{given[0]} is for {'a folder, and path reads rows' if self.folder is None else 'rows'}; leave it out"
-            )
+        if self.folder is not None and (given := [name for name in OF_ROWS if name in self.model_fields_set]):
+            raise ConfigurationError(f"{given[0]} is for rows; leave it out")
         return self
 
     def open(self, name: str) -> Any:
@@ -86,8 +84,10 @@ class Files(Strict):
         from trainers.channels import Channel, Folder
 
         if self.folder is not None:
-            return Channel.of(Folder(self.folder, self.distribution), name=name)
-        return Channel.of(self.path, name=name, **{key: getattr(self, key) for key in OF_ROWS})
+            return Channel.of(Folder(self.folder, self.distribution or WHOLE), name=name)
+        return Channel.of(
+            self.path, name=name, distribution=self.distribution, **{key: getattr(self, key) for key in OF_ROWS}
+        )
 
 
 class Data(Strict):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trainers.channels.distribution import WHOLE
 from trainers.channels.labels import LabelRule
 from trainers.channels.table import Shards, Table, check_shard
 from trainers.errors import ConfigurationError, DataError
@@ -39,6 +40,11 @@ class PlacedChannel:
                 )
             check_shard(None if isinstance(self.source, Shards) else self.source.rows, rank, world_size)
             return checked(self.rules, self.source.read(rank, world_size), complete=world_size == 1)
+
+    @property
+    def replicated(self) -> bool:
+        """Whether each worker reads all rows."""
+        return getattr(self.source, "distribution", None) == WHOLE
 
     @property
     def classes(self) -> int:

@@ -205,8 +205,10 @@ def _opened(name: str, how: Mapping[str, Any], datasets: _Datasets) -> Channel:
         case {"dataset": str(dataset), "part": str(part), "repeat": int(repeat)}:
             return replace(datasets.channels(dataset, repeat, how.get("data_dir"))[part], name=name)
         case {"paths": list(paths), "target": target, "header": header, "delimiter": delimiter}:
-            said = _one_each(how.get("said", {}))
-            return Channel.of(paths, target=target, header=header, delimiter=delimiter, name=name, **said)
+            said, asked = _one_each(how.get("said", {})), how.get("distribution")
+            return Channel.of(
+                paths, target=target, header=header, delimiter=delimiter, name=name, distribution=asked, **said
+            )
         case {"folder": str(folder), "distribution": distribution}:
             return Channel.of(Folder(folder, distribution), name=name)
         case {"copy": str(copy), "names": names}:

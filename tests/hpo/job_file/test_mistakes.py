@@ -107,11 +107,6 @@ def test_a_key_like_no_other_comes_with_those_there_are(path: Path) -> None:
             "data.channels.train: target is for rows; leave it out",
         ),
         (
-            "data.channels.train.distribution",
-            "ShardedByS3Key",
-            "data.channels.train: distribution is for a folder, and path reads rows; leave it out",
-        ),
-        (
             "data.channels.train",
             {"path": "train.csv", "distribution": "Sharded"},
             "train.distribution is 'Sharded'; give one of FullyReplicated, ShardedByS3Key; did you mean",

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels import fingerprint
-from trainers.channels.files.dealing import deal
+from trainers.channels.distribution import Distribution
+from trainers.channels.files.dealing import asked_for, by_request, deal
 from trainers.channels.files.kinds import PACKING, is_packed
 from trainers.channels.files.partitions import with_values
 from trainers.channels.fingerprint import Parts
@@ -82,6 +83,8 @@ class Files:
     """What stands behind the question mark of their URIs."""
     given: tuple[str, ...] = ()
     """The paths that they were found by."""
+    distribution: Distribution | None = None
+    """See `Channel.of`."""
 
     @property
     def rows(self) -> int | None:
@@ -116,7 +119,7 @@ class Files:
         """See `Channel.fingerprint`."""
         try:
             infos, whole = self._infos()
-            values = [file.values for file in self.files if file.values]
+            values = [*(file.values for file in self.files if file.values), *asked_for(self.distribution).values()]
             read_as = (self.kind, self.columns, self.delimiter, self.roles.target, *self.roles.said, *values)
             return fingerprint.of_files(read_as, self.filesystem, infos, whole=whole)
         except OSError as error:
@@ -153,6 +156,7 @@ class Files:
             "columns": list(self.columns) if self.columns else None,
             "files": [self.scheme + file.path for file in self.files],
             **self.roles.described(self.columns),
+            **asked_for(self.distribution),
         }
 
     def reopened_with(self) -> dict[str, Any]:
@@ -166,6 +170,7 @@ class Files:
             "header": None if self.kind == "parquet" else self.columns is not None,
             "delimiter": self.delimiter,
             **({"said": {role: list(places) for role, places in self.roles.said}} if self.roles.said else {}),
+            **asked_for(self.distribution),
         }
 
     def read(self, rank: int, world_size: int) -> Table:
@@ -177,6 +182,10 @@ class Files:
 
     def pieces(self, rank: int, world_size: int) -> Iterator[Table]:
         """The same, a block of rows at a time; see `join` for what is checked of all of them."""
+        if self.distribution and world_size > 1:
+            mine = by_request(self.distribution, [file.weight for file in self.files], rank, world_size)
+            yield from self._pieces([(self.files[index], ()) for index in mine], 0, 1)
+            return
         if QID in self.roles.names:  # Which are a rank's is known once all before were read.
             yield from self._pieces([(file, ()) for file in self.files], rank, world_size)
             return

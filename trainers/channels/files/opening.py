@@ -11,9 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from trainers.channels.distribution import Distribution
 from trainers.channels.files.files import MISSING, NO_ROWS, File, Files, damaged
 from trainers.channels.files.kinds import ENDINGS, kind_of
 from trainers.channels.files.libsvm import LibsvmFiles, open_libsvm
+from trainers.channels.files.manifest import expanded
 from trainers.channels.files.partitions import columns_of
 from trainers.channels.rows import Roles
 from trainers.channels.table import check_schema, unique_names, without_index
@@ -34,17 +36,19 @@ def open_files(
     header: bool | None,
     delimiter: str,
     said: Mapping[str, Any] | None = None,
+    distribution: Distribution | None = None,
 ) -> Files | LibsvmFiles:
     """Finds the files that paths, URIs, directories and patterns stand for, and reads the head of each.
 
-    `said` is the columns of other roles, as `Roles.of` takes them.
+    `said` is the columns of other roles, as `Roles.of` takes them; `distribution` is as `Channel.of` has it.
     """
+    paths = expanded(paths, filesystem_of)
     filesystem, scheme, infos, base = _find(paths)
     kind = _kind([info.path for info in infos])
     options = paths[0].partition("?")[2] if scheme else ""
     if kind == "libsvm":
         _check_no_columns(target, header, delimiter, said or {})
-        return open_libsvm(filesystem, scheme, infos, options)
+        return open_libsvm(filesystem, scheme, infos, options, distribution)
     if kind == "parquet" and (header is not None or delimiter != ","):
         raise ConfigurationError("header and delimiter are for CSV files; leave them out for Parquet files")
     with ThreadPoolExecutor(16) as pool:
@@ -69,6 +73,7 @@ def open_files(
         delimiter=delimiter,
         roles=_roles(target, said or {}, columns, width),
         options=options,
+        distribution=distribution,
         given=tuple(path if "://" in path else os.path.abspath(os.path.expanduser(path)) for path in paths),
     )
 
