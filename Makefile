@@ -75,6 +75,7 @@ check: $(STAMP)
 docs: $(STAMP)
 	$(VENV)/bin/python -m hpo.cli.reference docs/cli.md docs/reference/tuner.md
 	$(VENV)/bin/python docs/house.py docs/architecture.md
+	$(VENV)/bin/python -m tests.support.objective_table docs/xgboost-objectives.md
 	$(VENV)/bin/python -m experiments.results_page README.md docs/*.md docs/results
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --clean -f docs/site/mkdocs.yml
 	@echo "The site: site/index.html"

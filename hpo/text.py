@@ -78,6 +78,25 @@ def money(amount: float, currency: str) -> str:
     return f"{amount:,.{decimals}f} {currency}".rstrip()
 
 
+def roles_text(channel: Mapping[str, Any]) -> str:
+    """The columns of a recorded channel that are no features, as in "target y, weight w"; "weight" where it came apart.
+
+    Args:
+        channel: as `trainers.channels.Channel.describe` has it.
+    """
+    from trainers.channels import ROLES
+
+    parts = []
+    for role in ("target", *ROLES):
+        columns = channel.get(role)
+        if columns is not None:
+            shown = ", ".join(map(str, columns)) if isinstance(columns, list | tuple) else str(columns)
+            parts.append(f"{role} {shown}")
+        elif role in channel and role != "target":
+            parts.append(role)
+    return ", ".join(parts)
+
+
 def forecast_text(forecast: Mapping[str, Any], *, stopped: bool) -> str:
     """A job's forecast, and its error where the job ran to its end."""
     expected, source = forecast["expected"], forecast["source"]

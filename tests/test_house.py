@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -154,6 +155,17 @@ def test_no_package_has_more_modules_than_one_can_keep_in_mind() -> None:
 def test_no_module_is_too_long() -> None:
     lines = {name: len(path.read_text("utf-8").splitlines()) for name, path in modules().items()}
     assert not {name: count for name, count in lines.items() if count > MOST_LINES}
+
+
+@pytest.mark.system
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this is no clone")
+def test_the_top_of_the_repository_holds_what_it_is_to_hold() -> None:
+    """What somebody leaves there by oversight is no part of it."""
+    kept = {".ci", "docker", "docs", "experiments", "hpo", "tests", "trainers"}
+    kept |= {"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "constraints.txt", "pyproject.toml"}
+    kept |= {".dockerignore", ".gitignore", ".pre-commit-config.yaml"}
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert {name.partition("/")[0] for name in tracked.splitlines()} == kept
 
 
 def test_faces_declare_at_run_time_what_type_checkers_read() -> None:

@@ -32,7 +32,13 @@ if TYPE_CHECKING:
     from trainers.channels.memory import Memory as Memory
     from trainers.channels.placed import PlacedChannel as PlacedChannel, about as about
     from trainers.channels.ray_data import RayData as RayData
-    from trainers.channels.rows import LOWER as LOWER, QID as QID, ROLES as ROLES, WEIGHT as WEIGHT
+    from trainers.channels.rows import (
+        BASE_MARGIN as BASE_MARGIN,
+        LOWER as LOWER,
+        QID as QID,
+        ROLES as ROLES,
+        WEIGHT as WEIGHT,
+    )
     from trainers.channels.sparse import (
         from_parts_of as from_parts_of,
         is_sparse as is_sparse,

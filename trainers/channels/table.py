@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -48,6 +48,15 @@ class Shards:
         import ray
 
         return join(ray.get(piece) for piece in self.pieces[rank])
+
+    def each(self, rank: int, world_size: int) -> Iterator[Table]:
+        """The objects of one rank, one after the other; of all ranks for a world of 1. Each is checked as it comes."""
+        import ray
+
+        ranks = self.pieces if world_size == 1 else (self.pieces[rank],)
+        for reference in (piece for pieces in ranks for piece in pieces):
+            piece = ray.get(reference)
+            yield join([piece]) if len(piece.labels) else piece
 
     def rows(self, piece: Any) -> int:
         """How many rows one of the objects holds."""
@@ -113,17 +122,22 @@ def arrow_rows(
     world_size: int,
     number: Callable[[int], int] | None = None,
     queries: Queries | None = None,
+    turns: Sequence[int] = (),
+    each: bool = False,
 ) -> Table:
     """The rows of one rank in an Arrow table or record batch that `seen` rows lie before.
 
     Errors give a row the `number` of its place in the block; by default, among all rows. Of `queries`, a rank has whole
-    ones.
+    ones. Rows go to ranks in `turns`; by default, to one after the other. With `each`, features and labels are checked
+    here, and errors name the row.
 
     Raises:
         DataError: what is said of a row is wrong.
     """
     number = number or (lambda place: seen + place + 1)
     mine: Any = slice((rank - seen) % world_size, None, world_size)
+    if turns:
+        mine = np.flatnonzero(np.resize(np.roll(turns, -(seen % len(turns))), block.num_rows) == rank)
     said: dict[str, NDArray[Any]] = {}
     if queries is not None:
         by_role = dict(roles.said)
@@ -140,8 +154,15 @@ def arrow_rows(
         for role, of_role in roles.said:
             if role != QID:
                 said[role] = as_said([_arrow_numbers(block.column(place))[mine] for place in of_role])
-    check_said(said, lambda at: number(int(np.arange(block.num_rows)[mine][at])))
-    return Table(features=features, labels=labels, feature_names=roles.feature_names(columns), said=said)
+
+    def row(at: int) -> int:
+        return number(int(np.arange(block.num_rows)[mine][at]))
+
+    check_said(said, row)
+    names = roles.feature_names(columns)
+    if each:
+        check_rows(features, labels, names, row)
+    return Table(features=features, labels=labels, feature_names=names, said=said)
 
 
 def _arrow_numbers(column: Any) -> NDArray[Any]:
@@ -304,6 +325,20 @@ def check_labels(unlabelled: int) -> None:
     if unlabelled:
         many = "label is" if unlabelled == 1 else "labels are"
         raise DataError(f"{unlabelled} {many} missing (NaN) or infinite: drop these rows, or fill them in")
+
+
+def check_rows(
+    features: Any, labels: NDArray[np.float32], names: Sequence[str] | None, row: Callable[[int], int]
+) -> None:
+    """Raises where a label is missing or a number infinite, and says in which row, by its place among these."""
+    if count_unlabelled(labels):
+        at = int((~np.isfinite(labels)).argmax())
+        raise DataError(f"row {row(at)}: the label is {labels[at]:g}: drop such rows, or fill them in")
+    try:
+        check_finite(features, names)
+    except DataError as error:
+        at = int((np.abs(features) > LARGEST).any(axis=1).argmax())
+        raise DataError(f"row {row(at)}: {error}") from None
 
 
 def check_finite(features: Any, names: Sequence[str] | None) -> None:

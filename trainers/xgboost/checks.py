@@ -14,7 +14,18 @@ from typing import Any
 
 from trainers.checking import did_you_mean, is_whole
 from trainers.errors import ConfigurationError
-from trainers.xgboost.parameters import ALIASES, CHOICES, KNOWN, METRICS, NUMBERS, REPLACED, ROUNDS, Number
+from trainers.xgboost.parameters import (
+    ALIASES,
+    CHOICES,
+    KNOWN,
+    METRICS,
+    NUMBERS,
+    OF_TOP,
+    REPLACED,
+    ROUNDS,
+    WITH_NUMBER,
+    Number,
+)
 
 _NUMERAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _LARGEST = 3.4028235e38
@@ -154,9 +165,16 @@ def _number_remedy(allowed: Number, value: Any) -> str:
 
 
 def _metric_remedy(metric: Any) -> str:
-    base = str(metric).partition("@")[0].removesuffix("-")
-    if base in _WITH_ARGUMENT and "@" not in str(metric):
+    base, at, argument = str(metric).partition("@")
+    base = base.removesuffix("-")
+    if base in _WITH_ARGUMENT and not at:
         return f"give its number too, as in {_WITH_ARGUMENT[base]!r}"
+    if base in WITH_NUMBER and at and not _NUMERAL.fullmatch(argument):
+        return f"give a number behind the @, as in '{base}@0.3'"
+    if base in OF_TOP and at and not re.fullmatch(r"[1-9]\d*-?", argument, re.ASCII):
+        return f"give how many of a query's first rows count, 1 or more, as in '{base}@5' or '{base}@5-'"
+    if base in METRICS and base not in (*WITH_NUMBER, *OF_TOP) and metric != base:
+        return f"XGBoost would not read what is behind {base!r}: leave it out"
     if isinstance(metric, str) and (base in METRICS or _used("eval_metric", {"eval_metric": metric})):
         return ""
     return f"give metrics among {', '.join(METRICS)}{did_you_mean(base, METRICS)}"

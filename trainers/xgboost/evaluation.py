@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,9 @@ from trainers.xgboost.parameters import metric_names
 
 Sum = Callable[[NDArray[Any]], NDArray[Any]]
 """Adds up the arrays that all workers hand in; each gets the sum."""
+
+_ALONE = ("ams", "cox-nloglik")
+"""Metrics that XGBoost refuses to workers of a collective, which only the thread that joined it is of."""
 
 
 def sum_over(world_size: int) -> Sum:
@@ -105,6 +109,7 @@ class Evaluation:
         shares: this worker's rows, by channel.
         whole: all rows of each channel as XGBoost's matrices; called where XGBoost has to compute a metric.
         add: adds up over the workers.
+        joined: this thread has joined XGBoost's collective.
     """
 
     def __init__(
@@ -113,6 +118,8 @@ class Evaluation:
         shares: Mapping[str, Share],
         whole: Callable[[], Mapping[str, Any]],
         add: Sum,
+        *,
+        joined: bool = False,
     ) -> None:
         given = hyperparameters.get("eval_metric")
         metrics = [given] if isinstance(given, str) else list(given or ())
@@ -123,6 +130,7 @@ class Evaluation:
         self._left = [
             metric for metric in losses if metric not in self._losses and not (metric == "auc" and self._counts_pairs)
         ]
+        self._apart = joined and any(metric.partition("@")[0] in _ALONE for metric in self._left)
         self._names = [(metric, metric_names(metric)[0]) for metric in losses]
         self._shares = dict(shares)
         self._whole = {} if metrics and not self._left else dict(whole())
@@ -176,7 +184,10 @@ class Evaluation:
         # By number, since XGBoost puts a hyphen between a channel's name and a metric's, and either may hold some.
         channels = list(self._whole)
         evaluated = [(matrix, str(number)) for number, matrix in enumerate(self._whole.values())]
-        return _metrics(booster.eval_set(evaluated, iteration), channels)
+        if not self._apart:
+            return _metrics(booster.eval_set(evaluated, iteration), channels)
+        with ThreadPoolExecutor(1, "metrics") as apart:
+            return _metrics(apart.submit(booster.eval_set, evaluated, iteration).result(), channels)
 
 
 def _metrics(line: str, names: Sequence[str]) -> dict[str, float]:

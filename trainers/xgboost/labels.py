@@ -130,10 +130,28 @@ def check_said(channel: str, said: Sequence[str], hyperparameters: Mapping[str, 
             f"channel {channel!r} has weights of queries, which XGBoost divides by the mean of a worker's own, so that "
             f"{workers} workers learn another model than one; leave weight out, or train with num_workers=1"
         )
+    if QID in said and WEIGHT in said and (of_rows := [name for name in metrics if name.partition("@")[0] == "ams"]):
+        raise ConfigurationError(
+            f"channel {channel!r} has weights of queries, and metric {of_rows[0]!r} counts weights of rows; leave one "
+            "of the two out"
+        )
     if LOWER in said and objective != "survival:aft":
         raise ConfigurationError(
             f"channel {channel!r} has bounds of its labels, and objective {objective!r} does not read them; give "
             "'survival:aft', or leave the bounds out"
+        )
+
+
+def check_several(objective: str, workers: int) -> None:
+    """Refuses objectives of which several workers learn another model than one does.
+
+    Raises:
+        ConfigurationError: naming the objective, the reason and what to give.
+    """
+    if workers > 1 and objective in _OF_ONE_WORKER:
+        reason, remedy = _OF_ONE_WORKER[objective]
+        raise ConfigurationError(
+            f"objective {objective!r} {reason.format(workers=workers)}; {remedy}, or num_workers=1"
         )
 
 
@@ -171,3 +189,17 @@ def check_margins(margins: Mapping[str, int], hyperparameters: Mapping[str, Any]
 
 _OF_BOUNDS = ("aft-nloglik", "interval-regression-accuracy")
 """Metrics that compare with bounds."""
+
+_LEAVES = (
+    "makes a leaf's value of a quantile of its rows, and {workers} workers would take the mean of those of their "
+    "own: another model than one worker's"
+)
+_OF_ONE_WORKER = {
+    "survival:cox": (
+        "compares each row with all that live longer, and {workers} workers would compare those of a shard alone",
+        "use 'survival:aft'",
+    ),
+    "reg:absoluteerror": (_LEAVES, "use 'reg:pseudohubererror', which a small huber_slope brings near to it"),
+    "reg:quantileerror": (_LEAVES, "use an objective of your own with a smooth loss"),
+}
+"""Objectives for one worker: the reason, and the remedy."""

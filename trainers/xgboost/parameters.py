@@ -153,6 +153,12 @@ METRICS = (
     "tweedie-nloglik",
 )
 
+WITH_NUMBER = ("ams", "error", "tweedie-nloglik")
+"""Metrics that take a number behind an @."""
+
+OF_TOP = ("map", "ndcg", "pre")
+"""Metrics that take how many of a query's first rows count, and a hyphen: a query without relevant rows counts 0."""
+
 OTHERS = (
     "base_score",
     "debug_synchronize",
@@ -197,10 +203,10 @@ def metric_names(eval_metric: Any) -> list[str]:
 
 def _reported(metric: str) -> str:
     base, at, argument = metric.partition("@")
-    if base != "error" or not at:
+    if base not in WITH_NUMBER or not at:
         return metric
     try:
-        threshold = float(argument)
+        number = float(argument)
     except ValueError:
         return metric
-    return base if threshold == 0.5 else f"{base}@{threshold:g}"
+    return base if (base, number) == ("error", 0.5) else f"{base}@{number:g}"

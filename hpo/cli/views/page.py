@@ -22,6 +22,7 @@ from hpo.text import (
     mean_text,
     money,
     range_text,
+    roles_text,
     strategy_text,
     untuned_text,
     workers_text,
@@ -156,7 +157,8 @@ def _data(inputs: Mapping[str, Mapping[str, Any]]) -> dict[str, RenderableType]:
             rows = f"{count:,} files"  # Of a folder.
         files = channel.get("files") or []
         where = ", ".join(files[:2]) + (f" and {len(files) - 2} more" if len(files) > 2 else "")
-        return ", ".join(part for part in (rows, columns, where or channel.get("kind", "")) if part)
+        parts = rows, columns, where or channel.get("kind", ""), roles_text(channel)
+        return ", ".join(part for part in parts if part)
 
     return {name: text(channel) for name, channel in inputs.items()}
 

@@ -10,7 +10,7 @@ from hpo.record import repeats_of, when
 from hpo.report.data import JobData
 from hpo.report.page.blocks import Facts, Table
 from hpo.report.page.page import Block, Section
-from hpo.text import in_bytes, money, strategy_text, workers_text
+from hpo.text import in_bytes, money, roles_text, strategy_text, workers_text
 
 LISTED_FILES = 3
 
@@ -62,5 +62,6 @@ def _inputs(inputs: Mapping[str, Mapping[str, Any]]) -> Table:
         more = f" and {len(files) - LISTED_FILES} more" if len(files) > LISTED_FILES else ""
         origin = ", ".join(map(str, files[:LISTED_FILES])) + more or channel.get("kind", "")
         columns = channel.get("columns")
-        rows.append([name, channel.get("rows"), len(columns) if columns else None, origin, channel.get("fingerprint")])
-    return Table(["data", "rows", "columns", "from", "fingerprint"], rows)
+        width = len(columns) if columns else None
+        rows.append([name, channel.get("rows"), width, roles_text(channel), origin, channel.get("fingerprint")])
+    return Table(["data", "rows", "columns", "of them", "from", "fingerprint"], rows)

@@ -264,6 +264,7 @@ def test_the_environment_says_how_many_workers_whatever_their_number(
 def test_the_environment_names_versions_machine_seed_and_data(data: JobData) -> None:
     environment = {"python": "3.11.9", "ray": "2.60.0", "platform": "Linux", "cpus": 2, "memory_bytes": 16e9, "gpus": 0}
     inputs = {"train": {"kind": "csv", "rows": 35009, "columns": ["y"], "files": list("abcde"), "fingerprint": "12ab"}}
+    inputs["train"] |= {"target": "y", "base_margin": ["m", "n"], "weight": None}
     spec = {
         **data.job.spec,
         "environment": environment,
@@ -279,4 +280,6 @@ def test_the_environment_names_versions_machine_seed_and_data(data: JobData) -> 
     assert facts["workers"] == "3 a trial"
     assert facts["cost limit"] == "2.00 EUR"
     assert (facts["ray"], facts["memory"], facts["processors"]) == ("2.60.0", "16.0 GB", 2)
-    assert table(full, "Environment") == {"train": ["35,009", "1", "a, b, c and 2 more", "12ab"]}
+    assert table(full, "Environment") == {
+        "train": ["35,009", "1", "target y, weight, base_margin m, n", "a, b, c and 2 more", "12ab"]
+    }

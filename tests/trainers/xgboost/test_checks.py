@@ -76,6 +76,12 @@ from trainers.xgboost.parameters import KNOWN
             {"objective": "binary:logistic", "num_class": 2},
             "'num_class' is 2 with objective 'binary:logistic'; leave it",
         ),
+        ({"eval_metric": ["rmse", "auc@3"]}, "XGBoost would not read what is behind 'auc': leave it out"),
+        ({"eval_metric": "mae-"}, "XGBoost would not read what is behind 'mae': leave it out"),
+        ({"eval_metric": "ndcg@0.25"}, "how many of a query's first rows count, 1 or more, as in 'ndcg@5'"),
+        ({"eval_metric": "map@0-"}, "how many of a query's first rows count"),
+        ({"eval_metric": "error@2-"}, "give a number behind the @, as in 'error@0.3'"),
+        ({"eval_metric": "ams@"}, "give a number behind the @, as in 'ams@0.3'"),
         (
             {"objective": "reg:quantileerror"},
             "'quantile_alpha' is None with objective 'reg:quantileerror'; give a quantile",

@@ -120,7 +120,13 @@ def test_the_metrics_are_xgboosts_own_and_named_as_it_reports_them(metric: str) 
     assert f"v-{metric_names(given)[0]}:" in str(booster.attr("line"))
 
 
-@pytest.mark.parametrize("metric", ["error@0.5", "error@0.50", "error@.3", "error@1e-3", "ndcg@2-", "map-", "pre@3"])
+@pytest.mark.parametrize(
+    "metric",
+    [
+        *("error@0.5", "error@0.50", "error@.3", "error@1e-3", "ndcg@2-", "map-", "pre@3", "ams@0.150"),
+        *("tweedie-nloglik@1.50", "tweedie-nloglik@1"),
+    ],
+)
 def test_a_metric_with_an_argument_is_named_as_xgboost_reports_it(metric: str) -> None:
     booster, _ = trained(eval_metric=metric)
     assert f"v-{metric_names(metric)[0]}:" in str(booster.attr("line"))

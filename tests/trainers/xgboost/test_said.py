@@ -263,8 +263,22 @@ def test_who_does_not_read_weights_refuses_them() -> None:
         old.checked(ours)
 
 
-def test_cox_is_for_one_worker() -> None:
-    cox = {"objective": "survival:cox", "eval_metric": "cox-nloglik"}
-    with pytest.raises(ConfigurationError, match="'survival:cox' compares each row with all that live longer"):
-        XGBoostTrainer(scaling=ScalingConfig(num_workers=2), hyperparameters=cox).check(cox)
-    XGBoostTrainer(scaling=ScalingConfig(num_workers=1), hyperparameters=cox).check(cox)
+def test_margins_are_held_to_a_tuned_number_of_classes(tmp_path: Path) -> None:
+    case = CASES[2]
+    [error] = serve_alone(program(case)(), order(tmp_path, case, num_class=4))
+    assert "channel 'train' has 3 columns of base_margin, and objective 'multi:softprob' takes 4" in str(error)
+
+
+def test_ams_has_no_use_for_weights_of_queries() -> None:
+    told = {"objective": "rank:map", "eval_metric": ["map", "ams@0.15"]}
+    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters=told)
+    with pytest.raises(ConfigurationError, match=r"weights of queries, and metric 'ams@0\.15' counts weights of rows"):
+        trainer.checked(channels("y", {"qid": "q", "weight": "of_query"}))
+
+
+@pytest.mark.parametrize("objective", ["survival:cox", "reg:absoluteerror", "reg:quantileerror"])
+def test_what_several_workers_learn_otherwise_is_refused(objective: str) -> None:
+    told = {"objective": objective, "quantile_alpha": 0.5}
+    with pytest.raises(ConfigurationError, match=f"objective '{objective}' .* 2 workers would .*num_workers=1"):
+        XGBoostTrainer(scaling=ScalingConfig(num_workers=2), hyperparameters=told)
+    XGBoostTrainer(scaling=ScalingConfig(num_workers=1), hyperparameters=told)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from trainers.channels import fingerprint
 from trainers.channels.distribution import Distribution
-from trainers.channels.files.dealing import asked_for, by_request, deal
-from trainers.channels.files.kinds import PACKING, is_packed
+from trainers.channels.files.dealing import asked_for, by_request
 from trainers.channels.files.partitions import with_values
+from trainers.channels.files.shares import File, Part, Share, shares, text_bytes
 from trainers.channels.fingerprint import Parts
 from trainers.channels.rows import QID, Queries, Roles
 from trainers.channels.table import ENCODE, Heading, Table, arrow_rows, join
@@ -31,40 +31,8 @@ _COUNTED_ROWS = 1_000_000
 _BLOCK_BYTES = 1 << 20
 _CELL_BYTES = 32
 _BLOCK_CELLS = 1 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class File:
-    """One file; `weight` is what balances shards: rows of a Parquet file, bytes of a CSV file.
-
-    Args:
-        path: where it is, in its file system.
-        weight: as above.
-        groups: rows of each row group of a Parquet file.
-        values: of the columns that the names of its directories make.
-    """
-
-    path: str
-    weight: int
-    groups: tuple[int, ...] = ()
-    values: tuple[float, ...] = ()
-
-    def row(self, groups: tuple[int, ...], before: int, place: int) -> int:
-        """The number of a row in the file, from 1, where row groups are read alone: `before` + `place` of these."""
-        left = before + place
-        for group in groups:
-            if left < self.groups[group]:
-                return sum(self.groups[:group]) + left + 1
-            left -= self.groups[group]
-        return left + 1
-
-
-_Part = tuple[File, tuple[int, ...]]
-"""A file, and which of its row groups; none stand for all."""
-
-
-def _by_file(parts: Iterable[tuple[File, int]]) -> list[_Part]:
-    return [(file, tuple(group for _, group in own)) for file, own in groupby(parts, key=lambda part: part[0])]
+_MOST_CELLS = 8 << 20
+_LEAST_PART = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -98,8 +66,8 @@ class Files:
 
     @property
     def text_bytes(self) -> int:
-        """Bytes of CSV files, about those of what is in them where they are compressed."""
-        return sum(file.weight * (PACKING if is_packed(file.path) else 1) for file in self.files)
+        """Bytes of CSV files; see `text_bytes`."""
+        return text_bytes(self.files)
 
     @property
     def _own_width(self) -> int:
@@ -110,7 +78,7 @@ class Files:
         """All labels of small local files, read whole; of larger ones nothing, after reading their beginning."""
         if self.scheme not in ("", "file://"):
             return None
-        if (self.text_bytes if self.kind == "csv" else self._decoded(self.files)) <= QUICK_BYTES:
+        if self._size(self.files) <= QUICK_BYTES:
             return self.read_whole().labels
         next(self._blocks(self.files[0]), None)
         return None
@@ -180,32 +148,32 @@ class Files:
         """
         return join(self.pieces(rank, world_size))
 
-    def pieces(self, rank: int, world_size: int) -> Iterator[Table]:
-        """The same, a block of rows at a time; see `join` for what is checked of all of them."""
-        if self.distribution and world_size > 1:
-            mine = by_request(self.distribution, [file.weight for file in self.files], rank, world_size)
-            yield from self._pieces([(self.files[index], ()) for index in mine], 0, 1)
-            return
-        if QID in self.roles.names:  # Which are a rank's is known once all before were read.
-            yield from self._pieces([(file, ()) for file in self.files], rank, world_size)
-            return
-        files = deal([file.weight for file in self.files], world_size)
-        yield from self._pieces([(self.files[index], ()) for index in files.whole[rank]], 0, 1)
-        left: list[_Part] = [(self.files[index], ()) for index in files.by_row]
-        if sum(len(file.groups) for file, _ in left) > 1 and self._decoded(file for file, _ in left) > QUICK_BYTES:
-            parts = [(file, group) for file, _ in left for group in range(len(file.groups))]
-            groups = deal([file.groups[group] for file, group in parts], world_size)
-            yield from self._pieces(_by_file(parts[index] for index in groups.whole[rank]), 0, 1)
-            left = _by_file(parts[index] for index in groups.by_row)
-        yield from self._pieces(left, rank, world_size)
+    def pieces(self, rank: int, world_size: int, *, each: bool = False) -> Iterator[Table]:
+        """The same in pieces of few megabytes; with `each`, a piece is checked when it comes."""
+        for share in self._shares(rank, world_size):
+            yield from self._pieces(share.parts, share.rank, share.world_size, share.turns, each=each)
+
+    def each(self, rank: int, world_size: int) -> Iterator[Table]:
+        """The shard of one rank in pieces of few megabytes, each checked as it comes."""
+        return self.pieces(rank, world_size, each=True)
 
     def decoded(self, rank: int, world_size: int) -> float:
         """The share of all rows that a rank decodes to have its own."""
-        return 1.0
+        mine = sum(share.weight for share in self._shares(rank, world_size))
+        return mine / sum(file.weight for file in self.files)
 
-    def _decoded(self, files: Iterable[File]) -> int:
-        """About how many bytes Parquet files have in memory."""
-        return sum(file.weight for file in files) * self.width * 8
+    def _shares(self, rank: int, world_size: int) -> Iterator[Share]:
+        if self.distribution and world_size > 1:
+            mine = by_request(self.distribution, [file.weight for file in self.files], rank, world_size)
+            yield Share([(self.files[index], ()) for index in mine])
+        elif QID in self.roles.names:  # Which are a rank's is known once all before were read.
+            yield Share([(file, ()) for file in self.files], rank, world_size)
+        else:
+            yield from shares(self.files, rank, world_size, small=lambda files: self._size(files) <= QUICK_BYTES)
+
+    def _size(self, files: Sequence[File]) -> int:
+        """Bytes of text, and about how many Parquet files have in memory."""
+        return text_bytes(files) if self.kind == "csv" else sum(file.weight for file in files) * self.width * 8
 
     def read_whole(self) -> Table:
         """All rows, in their order."""
@@ -215,7 +183,9 @@ class Files:
         """The same files, which every worker reads for itself."""
         return self
 
-    def _pieces(self, parts: Iterable[_Part], rank: int, world_size: int) -> Iterator[Table]:
+    def _pieces(
+        self, parts: Iterable[Part], rank: int, world_size: int, turns: Sequence[int] = (), *, each: bool = False
+    ) -> Iterator[Table]:
         """The rows of one rank, out of files or row groups of them, one after the other."""
         seen, queries = 0, Queries() if QID in self.roles.names else None
         for file, groups in parts:
@@ -234,6 +204,8 @@ class Files:
                         world_size=world_size,
                         number=number,
                         queries=queries,
+                        turns=turns,
+                        each=each,
                     )
                 except DataError as error:
                     raise DataError(f"{self.scheme}{file.path}: {error}") from None
@@ -276,8 +248,14 @@ class Files:
     def _parquet_blocks(self, file: File, groups: tuple[int, ...]) -> Iterator[Any]:
         from pyarrow import parquet
 
-        with self.filesystem.open_input_file(file.path) as stream, parquet.ParquetFile(stream) as opened:
-            rows = max(1024, _BLOCK_CELLS // self.width)
+        # Of large row groups a part at a time: by default, all bytes of one come into memory.
+        large = max(file.groups) * self.width * 8 > QUICK_BYTES
+        part = max(_LEAST_PART, _BLOCK_BYTES * 8 // self.width) if large else 0
+        with (
+            self.filesystem.open_input_file(file.path) as stream,
+            parquet.ParquetFile(stream, buffer_size=part) as opened,
+        ):
+            rows = max(min(1024, _MOST_CELLS // self.width), _BLOCK_CELLS // self.width, 1)
             yield from opened.iter_batches(
                 batch_size=rows, row_groups=list(groups) or None, columns=list((self.columns or ())[: self._own_width])
             )

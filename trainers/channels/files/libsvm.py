@@ -143,6 +143,10 @@ class LibsvmFiles:
             yield from self._rows([self.files[index]], 0, 1)
         yield from self._rows([self.files[index] for index in dealt.by_row], rank, world_size)
 
+    def each(self, rank: int, world_size: int) -> Iterator[Table]:
+        """The same."""
+        return self.pieces(rank, world_size)
+
     def read_whole(self) -> Table:
         """All rows, in their order."""
         return self.read(0, 1)
@@ -157,6 +161,8 @@ class LibsvmFiles:
             for lines in self._lines(file):
                 mine = lines.of((rank - seen) % world_size, world_size)
                 seen += len(lines)
+                if not len(mine):
+                    continue
                 rows = _of(self._where(file), mine)
                 said = {WEIGHT: rows.weights} if rows.weights is not None else {}
                 yield self._table(rows, said)

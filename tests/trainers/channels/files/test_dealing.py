@@ -14,7 +14,8 @@ from hypothesis import given, settings, strategies as st
 from tests.support.tables import frame, rows_of, same, write
 from trainers.channels import Channel, Table
 from trainers.channels.files.dealing import deal
-from trainers.channels.files.files import File, Files
+from trainers.channels.files.files import Files
+from trainers.channels.files.shares import File
 from trainers.errors import DataError
 
 
@@ -50,6 +51,55 @@ def test_what_is_read_whole_is_handed_out_once_and_in_balance(weights: list[int]
     rest, mean = sum(weights[index] for index in dealt.by_row) / world_size, sum(weights) / world_size
     assert max(loads) + rest <= 1.1 * mean
     assert not dealt.by_row or min(loads) + rest >= 0.9 * mean
+
+
+@given(weights=st.lists(st.integers(0, 1000), min_size=1, max_size=30), world_size=st.integers(1, 8))
+def test_what_is_left_goes_to_few_ranks_and_leaves_them_in_balance(weights: list[int], world_size: int) -> None:
+    dealt = deal(weights, world_size)
+    assert len(dealt.turns) == len(dealt.by_row)
+    loads = [float(sum(weights[index] for index in share)) for share in dealt.whole]
+    for index, turns in zip(dealt.by_row, dealt.turns, strict=True):
+        for rank in turns:
+            loads[rank] += weights[index] / len(turns)
+    mean, rounded = sum(weights) / world_size, max(weights) / world_size / 8
+    assert not dealt.by_row or (0.9 * mean - rounded <= min(loads) + 1e-6 and max(loads) <= 1.1 * mean + rounded + 1e-6)
+    # Each rank but the first may share a piece with the one before.
+    assert sum(len(set(turns)) for turns in dealt.turns) <= len(dealt.by_row) + world_size - 1
+
+
+@pytest.mark.parametrize(
+    ("groups", "world_size", "read"), [(20, 4, 20), (8, 3, 10), (10, 4, 12), (3, 4, 6), (1, 4, 4), (21, 4, 24)]
+)
+def test_row_groups_are_read_once_but_for_those_that_ranks_share(
+    tmp_path: Path, groups: int, world_size: int, read: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame(100 * groups).to_parquet(tmp_path / "data.parquet", row_group_size=100)
+    monkeypatch.setattr("trainers.channels.files.files.QUICK_BYTES", 0)
+    channel, noted = Channel.of(tmp_path / "data.parquet", target="y"), decoded(monkeypatch)
+    held = [rows_of(channel.read(rank, world_size)) for rank in range(world_size)]
+    assert sum(rows for _, rows in noted) == 100 * read
+    assert sorted(np.concatenate(held)) == list(range(100 * groups))
+    assert max(map(len, held)) - min(map(len, held)) <= 2
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_large_files_of_any_size_are_read_by_those_alone_who_have_rows_of_them(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = frame(400)
+    for number, (start, stop) in enumerate([(0, 300), (300, 400)]):
+        part, path = data.iloc[start:stop], tmp_path / f"part-{number}.{kind}"
+        part.to_csv(path, index=False, float_format="%012.6f") if kind == "csv" else part.to_parquet(path)
+    monkeypatch.setattr("trainers.channels.files.files.QUICK_BYTES", 0)
+    channel, noted = Channel.of(tmp_path, target="y"), decoded(monkeypatch)
+    held, seen = [], []
+    for rank in range(4):
+        noted.clear()
+        held.append(rows_of(channel.read(rank, 4)))
+        seen.append({name for name, _ in noted})
+    assert sum(map(len, seen)) <= 5
+    assert sorted(np.concatenate(held)) == list(range(400))
+    assert all(95 <= len(rows) <= 105 for rows in held)
 
 
 @pytest.mark.parametrize(
