@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from trainers.channels import fingerprint
 from trainers.channels.distribution import Distribution
 from trainers.channels.files.dealing import asked_for, by_request
+from trainers.channels.files.failures import unread
 from trainers.channels.files.partitions import with_values
 from trainers.channels.files.shares import File, Part, Share, shares, text_bytes
 from trainers.channels.fingerprint import Parts
@@ -281,7 +282,7 @@ class Files:
             )
         if "Empty CSV file" in message or "Could not skip initial" in message:
             return f"{path} {NO_ROWS}"
-        return damaged(path, message)
+        return unread(path, message)
 
     def _where(self, file: File, row: str | None) -> str:
         """In which line a row is, for a message; pyarrow counts no empty lines."""
@@ -301,8 +302,3 @@ def _cells(count: str) -> str:
 
 def _unreadable(error: OSError) -> DataError:
     return DataError(f"the files cannot be read: {error}; check that they are still there")
-
-
-def damaged(path: str, problem: object) -> str:
-    """The error for a file that cannot be read."""
-    return f"{path} is cut short or damaged ({problem}); write or copy it again"

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from trainers.channels import fingerprint
 from trainers.channels.distribution import Distribution
 from trainers.channels.files.dealing import asked_for, by_request, deal
-from trainers.channels.files.files import NO_ROWS, QUICK_BYTES, damaged
+from trainers.channels.files.failures import unread
+from trainers.channels.files.files import NO_ROWS, QUICK_BYTES
 from trainers.channels.files.svmlight import Lines, Rows, lines_of, parsed, unlike
 from trainers.channels.fingerprint import Parts
 from trainers.channels.rows import QID, WEIGHT, Queries, Said, check_said
@@ -281,7 +282,7 @@ def _lines(filesystem: Any, path: str, where: str) -> Iterator[Lines]:
         with filesystem.open_input_stream(path) as stream:
             yield from lines_of(stream)
     except (OSError, pa.ArrowException) as error:
-        raise DataError(damaged(where, error)) from None
+        raise DataError(unread(where, error)) from None
 
 
 def _of(where: str, lines: Lines) -> Rows:

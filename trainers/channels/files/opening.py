@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainers.channels.distribution import Distribution
-from trainers.channels.files.files import MISSING, NO_ROWS, Files, damaged
+from trainers.channels.files.failures import unread
+from trainers.channels.files.files import MISSING, NO_ROWS, Files
 from trainers.channels.files.kinds import ENDINGS, kind_of
 from trainers.channels.files.libsvm import LibsvmFiles, open_libsvm
 from trainers.channels.files.manifest import expanded
@@ -232,7 +233,7 @@ def _head(filesystem: Any, scheme: str, info: Any, kind: str, header: bool | Non
     except (ConfigurationError, DataError):
         raise
     except Exception as error:  # pyarrow's own, and what an extension type raises whose package is loaded
-        raise DataError(damaged(path, error)) from None
+        raise DataError(unread(path, error)) from None
     if head.weight == 0:
         raise DataError(f"{path} {NO_ROWS}")
     return head
