@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from hpo.job_file.models import Data, JobKeys, Tuning
+from hpo.job_file.channels import Data
+from hpo.job_file.models import JobKeys, Tuning
 from hpo.job_file.trainer_models import (
     CustomSpec,
     ParameterServerSpec,

@@ -13,10 +13,10 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from trainers.channels.channel import Channel as Channel
+    from trainers.channels.distribution import SHARDED as SHARDED, WHOLE as WHOLE, Distribution as Distribution
     from trainers.channels.files import Files as Files, LibsvmFiles as LibsvmFiles
     from trainers.channels.folder import (
         FETCH_SECONDS as FETCH_SECONDS,
-        Distribution as Distribution,
         Folder as Folder,
         OpenedFolder as OpenedFolder,
         PlacedFolder as PlacedFolder,

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from trainers.channels.distribution import SHARDED, Distribution, check_distribution
 from trainers.channels.files import Files, LibsvmFiles, check_delimiter, open_files
 from trainers.channels.fingerprint import Parts
 from trainers.channels.folder import Folder, OpenedFolder, PlacedFolder
@@ -102,6 +103,7 @@ class Channel:
         label_upper_bound: str | int | None = None,
         qid: str | int | None = None,
         categorical: str | int | Sequence[str | int] | None = None,
+        distribution: Distribution | None = None,
     ) -> Channel:
         """Checks what can be checked without reading the data; of categorical columns in files, all rows are read.
 
@@ -109,7 +111,8 @@ class Channel:
             source: a pandas DataFrame; a `pyarrow.Table`; a NumPy array with two dimensions; a pair (X, y) of them, or
                 (X, y, said) with what else is said of each row, such as {"weight": w}, where X may be a sparse matrix
                 of SciPy's, whose absent entries are missing; a path, a URI (`s3://`, `gs://`, `file://`), a
-                directory, a pattern (`part-*.csv`) or a list of these, of .csv, .parquet or .libsvm files; a
+                directory, a pattern (`part-*.csv`), a `.manifest` of SageMaker's or a list of these, of .csv,
+                .parquet or .libsvm files; a
                 `ray.data.Dataset`; a `Folder` of files as they are; or a channel, which is returned under `name`.
             target: the column to predict, by name or position; None is the first column, with or without a header, or
                 the lower bound of the labels, if one is given.
@@ -124,6 +127,9 @@ class Channel:
                 one file, and go to one worker.
             categorical: columns whose values are categories, text or whole numbers, by name or position. Columns of
                 pandas' `category` dtype and Arrow dictionaries are, without a word.
+            distribution: how files are dealt out where that is asked for, in SageMaker's words: "ShardedByS3Key", each
+                file whole to one worker; "FullyReplicated", all rows to each. None: in balance, some files whole, and
+                some rows of others.
 
         Raises:
             ConfigurationError: `target` or another argument does not fit the source.
@@ -137,14 +143,23 @@ class Channel:
                 raise ConfigurationError(f"header={header!r}: give True, False, or None to have it found out")
             check_delimiter(delimiter)
             named = named_columns(categorical)
+            if distribution is not None:
+                check_distribution(distribution, "it")
+        rows_only = target is not None or header is not None or delimiter != "," or checked_roles(given) or named
         if isinstance(source, Channel):
-            if target is not None or header is not None or delimiter != "," or checked_roles(given) or named:
+            if rows_only or distribution:
                 raise ConfigurationError(
-                    "target, header, delimiter and other columns' roles are a Channel's own: give them where it is made"
+                    "target, header, delimiter, distribution and other columns' roles are a Channel's own: give them "
+                    "where it is made"
                 )
             return source if name == source.name else replace(source, name=name)
         with about(name):
-            return cls(name=name, source=_source(source, target, header, delimiter, given, named))
+            if isinstance(source, Folder) and rows_only:
+                raise ConfigurationError(
+                    "target, header and delimiter are for rows, and so are weights and categories; leave them out for "
+                    "a Folder"
+                )
+            return cls(name=name, source=_source(source, target, header, delimiter, given, named, distribution))
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -162,6 +177,11 @@ class Channel:
         if isinstance(self.source, LibsvmFiles):
             return self.source.entries
         return int(self.source.features.nnz) if isinstance(self.source, Memory) and self.sparse else 0
+
+    @property
+    def distribution(self) -> Distribution | None:
+        """How its files are dealt out, where that was asked for; a `Folder`'s own is not told here."""
+        return self.source.distribution if isinstance(self.source, Files | LibsvmFiles) else None
 
     @property
     def margins(self) -> int:
@@ -260,12 +280,22 @@ class Channel:
         with about(self.name):
             if isinstance(self.source, OpenedFolder):
                 self.source.check_workers(num_workers)
+            self._check_files(num_workers)
             labels = self.source.look()
             check_shard(self.source.rows if labels is None else len(labels), 0, num_workers)
             if labels is not None:
                 check_labels(self.rules, labels, complete=True)
             if labels is not None and QID in self.said and num_workers > 1:
                 self.source.read(num_workers - 1, num_workers)  # The last is the one that lacks a query first.
+
+    def _check_files(self, workers: int) -> None:
+        if not isinstance(self.source, Files | LibsvmFiles) or self.source.distribution != SHARDED:
+            return
+        if (files := len(self.source.files)) < workers:
+            raise DataError(
+                f"{files} file{'s' if files != 1 else ''} to deal out with {SHARDED!r} to {workers} workers: split the "
+                "files, leave distribution out, or take fewer workers"
+            )
 
     def read(self, rank: int, world_size: int) -> Table:
         """The shard of one rank, in this process; only a Ray Dataset needs Ray for it."""
@@ -305,6 +335,7 @@ class Channel:
         """
         with about(self.name):
             check_shard(self.source.rows, 0, num_workers or 1)
+            self._check_files(num_workers)
             placed = self.source.place(num_workers)
             return PlacedChannel(name=self.name, num_workers=num_workers, source=placed, rules=self.rules)
 
@@ -316,18 +347,19 @@ def _source(
     delimiter: str,
     given: Mapping[str, Any],
     categorical: Sequence[str | int],
+    distribution: Distribution | None,
 ) -> Source:
     paths = source if isinstance(source, list | tuple) else [source]
     if not paths:
         raise ConfigurationError("there are no paths; give at least one")
     if all(isinstance(path, str | os.PathLike) for path in paths):
-        return open_files([os.fspath(path) for path in paths], target, header, delimiter, given, categorical)
+        return open_files(
+            [os.fspath(path) for path in paths], target, header, delimiter, given, categorical, distribution
+        )
+    if distribution is not None:
+        own = "give it to the Folder" if isinstance(source, Folder) else "leave it out for other sources"
+        raise ConfigurationError(f"distribution={distribution!r} is for paths of files; {own}")
     if isinstance(source, Folder):
-        if target is not None or header is not None or delimiter != "," or checked_roles(given) or categorical:
-            raise ConfigurationError(
-                "target, header and delimiter are for rows, and so are weights and categories; leave them out for a "
-                "Folder"
-            )
         return OpenedFolder.of(source)
     if header is not None or delimiter != ",":
         raise ConfigurationError("header and delimiter are for CSV files; leave them out for other sources")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from trainers.channels.channel import Channel
+from trainers.channels.distribution import SHARDED, WHOLE
 from trainers.channels.files import LibsvmFiles, agreed
 from trainers.channels.folder import OpenedFolder
 from trainers.channels.labels import LabelRule
@@ -103,6 +104,12 @@ class Reads:
     takes_sparse: bool = False
     """Whether rows may be sparse; its `program` then reads tables with a CSR matrix."""
 
+    takes_distributions: tuple[str, ...] = (WHOLE, SHARDED)
+    """How files of rows may be dealt out where a channel asks for it; see `Channel.of`."""
+
+    deals: str = ""
+    """What it does instead, for a message."""
+
     takes_roles: tuple[str, ...] = ()
     """What it reads of rows beside features and labels, of `trainers.channels.ROLES`."""
 
@@ -134,6 +141,10 @@ def refuse_unread(channels: Mapping[str, Channel], trainer: Reads) -> None:
                 f"channel {name!r} has sparse rows, and {who} reads dense ones alone; give X.toarray(), in which "
                 "what is absent is 0, of libsvm files that of sklearn.datasets.load_svmlight_file, or train with "
                 "XGBoostTrainer"
+            )
+        if channel.distribution and channel.distribution not in trainer.takes_distributions:
+            raise ConfigurationError(
+                f"channel {name!r} has distribution={channel.distribution!r}, and {who} {trainer.deals}; leave it out"
             )
         if isinstance(channel.source, OpenedFolder) and not trainer.takes_folders:
             raise ConfigurationError(

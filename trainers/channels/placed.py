@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels.blocks import in_blocks
+from trainers.channels.distribution import WHOLE
 from trainers.channels.labels import LabelRule
 from trainers.channels.table import Shards, Table, check_filled, check_shard
 from trainers.errors import ConfigurationError, DataError
@@ -70,6 +71,11 @@ class PlacedChannel:
 
     def _expected(self, piece: Table) -> Table:
         return checked(self.rules, piece, complete=False)
+
+    @property
+    def replicated(self) -> bool:
+        """Whether each worker reads all rows."""
+        return bool(getattr(self.source, "distribution", None) == WHOLE)
 
     @property
     def classes(self) -> int:

@@ -45,6 +45,8 @@ class RayTrainTrainer(Trainer):
     suffix: ClassVar[str] = ".tar"
     code_options: ClassVar[tuple[str, ...]] = (RAY_TRAINER, FUNCTION)
     needs_train: ClassVar[bool] = False
+    takes_distributions: tuple[str, ...] = ()
+    deals: str = "deals rows out as Ray Train does, as dataset_config says"
 
     def __init__(
         self,

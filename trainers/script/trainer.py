@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from ray.train import ScalingConfig
 
-from trainers.channels import Channel, PlacedChannel
+from trainers.channels import WHOLE, Channel, PlacedChannel
 from trainers.checking import check_whole, did_you_mean, is_number
 from trainers.checkpoint import UNKNOWN
 from trainers.cluster import Cluster
@@ -63,6 +63,8 @@ class ScriptTrainer(Trainer):
     fixed_names: tuple[str, ...] = (WORKERS,)
     needs_train: ClassVar[bool] = False
     takes_folders: bool = True
+    takes_distributions: tuple[str, ...] = (WHOLE,)
+    deals: str = "gives all files of rows to each worker, or deals those of a Folder"
     unit: str = "report"
     code_options: ClassVar[tuple[str, ...]] = ("entry_point",)
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from ray.train import ScalingConfig
 
-from trainers.channels import ROLES, Channel, LabelRule, PlacedChannel
+from trainers.channels import ROLES, SHARDED, WHOLE, Channel, LabelRule, PlacedChannel
 from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, Program, recorded_scaling
@@ -58,6 +58,10 @@ class SeveralTrainers(Trainer):
         self.takes_folders = all(trainer.takes_folders for trainer in each)
         self.takes_categories = all(trainer.takes_categories for trainer in each)
         self.takes_sparse = all(trainer.takes_sparse for trainer in each)
+        self.takes_distributions = tuple(
+            way for way in (WHOLE, SHARDED) if all(way in trainer.takes_distributions for trainer in each)
+        )
+        self.deals = next((trainer.deals for trainer in each if trainer.deals), "")
         self.takes_roles = tuple(role for role in ROLES if all(role in trainer.takes_roles for trainer in each))
         units = {trainer.unit for trainer in each}
         self.unit = units.pop() if len(units) == 1 else Trainer.unit

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from ray.train import ScalingConfig
 
-from trainers.channels import ROLES, Channel, LabelRule, PlacedChannel
+from trainers.channels import ROLES, SHARDED, WHOLE, Channel, LabelRule, PlacedChannel
 from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.gangs import WORKERS, Gangs, check_alone, check_gpu_parts, check_workers
@@ -246,6 +246,12 @@ class XGBoostTrainer(Trainer):
                 raise ConfigurationError(
                     f"channel {name!r} says of its rows {', '.join(channel.said)}, and backend 'xgboost_ray' reads no "
                     "such; use backend='native'"
+                )
+            if channel.distribution == WHOLE and (workers or self.workers) > 1:
+                raise ConfigurationError(
+                    f"channel {name!r} has distribution={WHOLE!r}, and XGBoost adds up what each of "
+                    f"{workers or self.workers} workers finds in its rows, so every row would count once a worker; "
+                    f"leave it out, or give {SHARDED!r}"
                 )
             if channel.sparse and self.backend == "xgboost_ray":
                 raise ConfigurationError(

@@ -207,7 +207,10 @@ def _opened(name: str, how: Mapping[str, Any], datasets: _Datasets) -> Channel:
             return replace(datasets.channels(dataset, repeat, how.get("data_dir"))[part], name=name)
         case {"paths": list(paths), "target": target, "header": header, "delimiter": delimiter}:
             said = {**_one_each(how.get("said", {})), "categorical": how.get("categorical")}
-            return Channel.of(paths, target=target, header=header, delimiter=delimiter, name=name, **said)
+            asked = how.get("distribution")
+            return Channel.of(
+                paths, target=target, header=header, delimiter=delimiter, name=name, distribution=asked, **said
+            )
         case {"folder": str(folder), "distribution": distribution}:
             return Channel.of(Folder(folder, distribution), name=name)
         case {"copy": str(copy), "names": names}:

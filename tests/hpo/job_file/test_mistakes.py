@@ -107,11 +107,6 @@ def test_a_key_like_no_other_comes_with_those_there_are(path: Path) -> None:
             "data.channels.train: target is for rows; leave it out",
         ),
         (
-            "data.channels.train.distribution",
-            "ShardedByS3Key",
-            "data.channels.train: distribution is for a folder, and path reads rows; leave it out",
-        ),
-        (
             "data.channels.train",
             {"path": "train.csv", "distribution": "Sharded"},
             "train.distribution is 'Sharded'; give one of FullyReplicated, ShardedByS3Key; did you mean",
@@ -270,11 +265,7 @@ def test_one_mistake_is_one_line(path: Path, change: str, message: str) -> None:
         ),
         ("tuning.max_wait=5", "--set ", "max_wait is 5 and max_runtime_in_seconds 60"),
         ("storage_path=s3://key:secret@bucket", "--set ", "storage_path"),
-        (
-            "trainer.hyperparameters.early_stopping_rounds=0",
-            "--set ",
-            "'early_stopping_rounds' is 0; give",
-        ),
+        ("trainer.hyperparameters.nthread=99", "--set ", "'nthread' is 99, and a worker holds"),
         ("trainer.resources_per_worker={GPU: 1}", "--set ", "trainer: `use_gpu` is False"),
         ("trainer.accelerator_type=''", "--set ", "accelerator_type='')"),
         ("trainer.label_selector={zone: in(a}", "--set ", "label_selector={'zone': 'in(a'}): give one dict"),

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from trainers.channels.distribution import SHARDED, Distribution
+
 _MOST, _LEAST = 1.1, 0.9
 """How far a rank's load may be from the mean, where something is read whole."""
 _TURNS = 16
@@ -26,6 +28,34 @@ class Deal:
     whole: tuple[tuple[int, ...], ...]
     by_row: tuple[int, ...]
     turns: tuple[tuple[int, ...], ...]
+
+
+def deal_whole(weights: Sequence[int], world_size: int) -> tuple[tuple[int, ...], ...]:
+    """Which pieces each rank gets, each of them whole: the heaviest first, each to the lightest rank.
+
+    Where there are as many as ranks, each has one.
+
+    Args:
+        weights: of each piece, 1 at least.
+        world_size: how many ranks there are.
+    """
+    shares: list[list[int]] = [[] for _ in range(world_size)]
+    loads = [0] * world_size
+    for index in sorted(range(len(weights)), key=lambda index: -weights[index]):
+        lightest = loads.index(min(loads))
+        shares[lightest].append(index)
+        loads[lightest] += weights[index]
+    return tuple(tuple(sorted(share)) for share in shares)
+
+
+def by_request(distribution: Distribution, weights: Sequence[int], rank: int, world_size: int) -> Sequence[int]:
+    """Which files a rank reads, all of each, where a user has said how they are dealt."""
+    return deal_whole(weights, world_size)[rank] if distribution == SHARDED else range(len(weights))
+
+
+def asked_for(distribution: Distribution | None) -> dict[str, Distribution]:
+    """It for a record, where there is one."""
+    return {"distribution": distribution} if distribution else {}
 
 
 def deal(weights: Sequence[int], world_size: int) -> Deal:

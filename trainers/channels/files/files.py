@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 from trainers.channels import fingerprint
 from trainers.channels.arrow import arrow_rows
+from trainers.channels.distribution import Distribution
+from trainers.channels.files.dealing import asked_for, by_request
+from trainers.channels.files.failures import unread
 from trainers.channels.files.partitions import with_values
 from trainers.channels.files.shares import File, Part, Share, shares, text_bytes
 from trainers.channels.fingerprint import Parts
@@ -50,6 +53,8 @@ class Files:
     """What stands behind the question mark of their URIs."""
     given: tuple[str, ...] = ()
     """The paths that they were found by."""
+    distribution: Distribution | None = None
+    """See `Channel.of`."""
     categorical: tuple[int, ...] = ()
     """Which features hold categories, by their places among the features."""
     coding: Coding = field(default_factory=dict)
@@ -100,7 +105,7 @@ class Files:
         """See `Channel.fingerprint`."""
         try:
             infos, whole = self._infos()
-            values = [file.values for file in self.files if file.values]
+            values = [*(file.values for file in self.files if file.values), *asked_for(self.distribution).values()]
             codes = [(at, categories.digest()) for at, categories in self.coding.items()]
             read_as = (self.kind, self.columns, self.delimiter, self.roles.target, *self.roles.said, *values, *codes)
             return fingerprint.of_files(read_as, self.filesystem, infos, whole=whole)
@@ -139,6 +144,7 @@ class Files:
             "files": [self.scheme + file.path for file in self.files],
             **self.roles.described(self.columns),
             **({"categorical": described(self.coding, self.heading.names)} if self.coding else {}),
+            **asked_for(self.distribution),
         }
 
     def reopened_with(self) -> dict[str, Any]:
@@ -153,6 +159,7 @@ class Files:
             "delimiter": self.delimiter,
             **({"said": {role: list(places) for role, places in self.roles.said}} if self.roles.said else {}),
             **({"categorical": self._coded_columns} if self.categorical else {}),
+            **asked_for(self.distribution),
         }
 
     def read(self, rank: int, world_size: int) -> Table:
@@ -185,7 +192,10 @@ class Files:
         return mine / sum(file.weight for file in self.files)
 
     def _shares(self, rank: int, world_size: int) -> Iterator[Share]:
-        if QID in self.roles.names:  # Which are a rank's is known once all before were read.
+        if self.distribution and world_size > 1:
+            mine = by_request(self.distribution, [file.weight for file in self.files], rank, world_size)
+            yield Share([(self.files[index], ()) for index in mine])
+        elif QID in self.roles.names:  # Which are a rank's is known once all before were read.
             yield Share([(file, ()) for file in self.files], rank, world_size)
         else:
             yield from shares(self.files, rank, world_size, small=lambda files: self._size(files) <= QUICK_BYTES)
@@ -314,7 +324,7 @@ class Files:
             )
         if "Empty CSV file" in message or "Could not skip initial" in message:
             return f"{path} {NO_ROWS}"
-        return damaged(path, message)
+        return unread(path, message)
 
     def _where(self, file: File, row: str | None) -> str:
         """In which line a row is, for a message; pyarrow counts no empty lines."""
@@ -339,8 +349,3 @@ def _cells(count: str) -> str:
 
 def _unreadable(error: OSError) -> DataError:
     return DataError(f"the files cannot be read: {error}; check that they are still there")
-
-
-def damaged(path: str, problem: object) -> str:
-    """The error for a file that cannot be read."""
-    return f"{path} is cut short or damaged ({problem}); write or copy it again"

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels import fingerprint
-from trainers.channels.files.dealing import deal
-from trainers.channels.files.files import NO_ROWS, QUICK_BYTES, damaged
+from trainers.channels.distribution import Distribution
+from trainers.channels.files.dealing import asked_for, by_request, deal
+from trainers.channels.files.failures import unread
+from trainers.channels.files.files import NO_ROWS, QUICK_BYTES
 from trainers.channels.files.svmlight import Lines, Rows, lines_of, parsed, unlike
 from trainers.channels.fingerprint import Parts
 from trainers.channels.rows import QID, WEIGHT, Queries, Said, check_said
@@ -53,6 +55,7 @@ class LibsvmFiles:
         options: what stands behind the question mark of their URIs.
         first: the index of the first column, 0 or 1; see `agreed`.
         width: how many columns there are.
+        distribution: see `Channel.of`.
     """
 
     filesystem: Any
@@ -61,6 +64,7 @@ class LibsvmFiles:
     options: str = ""
     first: int = 0
     width: int = 0
+    distribution: Distribution | None = None
     sparse: bool = field(default=True, init=False)
 
     @property
@@ -92,18 +96,21 @@ class LibsvmFiles:
             "files": [self.scheme + file.path for file in self.files],
             "target": None,
             **dict.fromkeys(self.roles_said),
+            **asked_for(self.distribution),
         }
 
     def reopened_with(self) -> dict[str, Any]:
         """Arguments of `open_files` that open the same files again, as JSON takes them."""
         options = f"?{self.options}" if self.options else ""
         paths = [f"{self.scheme}{file.path}{options}" for file in self.files]
-        return {"paths": paths, "target": None, "header": None, "delimiter": ","}
+        return {"paths": paths, "target": None, "header": None, "delimiter": ",", **asked_for(self.distribution)}
 
     def fingerprint(self) -> str:
         """See `Channel.fingerprint`."""
         infos, whole = self._infos()
-        return fingerprint.of_files(("libsvm",), self.filesystem, infos, whole=whole)
+        return fingerprint.of_files(
+            ("libsvm", *asked_for(self.distribution).values()), self.filesystem, infos, whole=whole
+        )
 
     def parts(self) -> Parts:
         """See `Channel.parts`."""
@@ -124,8 +131,13 @@ class LibsvmFiles:
 
     def each(self, rank: int, world_size: int) -> Iterator[Table]:
         """The same, a block of rows at a time; see `join` for what is checked of all of them."""
+        if self.distribution and world_size > 1:
+            asked = by_request(self.distribution, [file.rows for file in self.files], rank, world_size)
+            mine = [self.files[index] for index in asked]
+            yield from self._queries(mine, 0, 1) if QID in self.roles_said else self._rows(mine, 0, 1)
+            return
         if QID in self.roles_said:
-            yield from self._queries(rank, world_size)
+            yield from self._queries(self.files, rank, world_size)
             return
         dealt = deal([file.rows for file in self.files], world_size)
         for index in dealt.whole[rank]:
@@ -146,13 +158,15 @@ class LibsvmFiles:
             for lines in self._lines(file):
                 mine = lines.of((rank - seen) % world_size, world_size)
                 seen += len(lines)
+                if not len(mine):
+                    continue
                 rows = _of(self._where(file), mine)
                 said = {WEIGHT: rows.weights} if rows.weights is not None else {}
                 yield self._table(rows, said)
 
-    def _queries(self, rank: int, world_size: int) -> Iterator[Table]:
+    def _queries(self, files: Sequence[LibsvmFile], rank: int, world_size: int) -> Iterator[Table]:
         queries = Queries()
-        for number, file in enumerate(self.files):
+        for number, file in enumerate(files):
             if number:
                 queries.next_file()
             for lines in self._lines(file):
@@ -189,7 +203,9 @@ class LibsvmFiles:
         return self.scheme + file.path
 
 
-def open_libsvm(filesystem: Any, scheme: str, infos: Sequence[Any], options: str) -> LibsvmFiles:
+def open_libsvm(
+    filesystem: Any, scheme: str, infos: Sequence[Any], options: str, distribution: Distribution | None
+) -> LibsvmFiles:
     """Reads each file once, several at a time.
 
     Raises:
@@ -203,7 +219,9 @@ def open_libsvm(filesystem: Any, scheme: str, infos: Sequence[Any], options: str
                 f"{scheme}{file.path} says of its rows {', '.join(file.roles) or 'nothing'}, and {scheme}"
                 f"{files[0].path} {', '.join(files[0].roles) or 'nothing'}: all files of a channel need the same"
             )
-    opened = LibsvmFiles(filesystem=filesystem, scheme=scheme, files=tuple(files), options=options)
+    opened = LibsvmFiles(
+        filesystem=filesystem, scheme=scheme, files=tuple(files), options=options, distribution=distribution
+    )
     return agreed({"": opened})[""]
 
 
@@ -260,7 +278,7 @@ def _lines(filesystem: Any, path: str, where: str) -> Iterator[Lines]:
         with filesystem.open_input_stream(path) as stream:
             yield from lines_of(stream)
     except (OSError, pa.ArrowException) as error:
-        raise DataError(damaged(where, error)) from None
+        raise DataError(unread(where, error)) from None
 
 
 def _of(where: str, lines: Lines) -> Rows:

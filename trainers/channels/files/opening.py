@@ -11,10 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
-from trainers.channels.files.files import MISSING, NO_ROWS, Files, damaged
+from trainers.channels.distribution import Distribution
+from trainers.channels.files.failures import unread
+from trainers.channels.files.files import MISSING, NO_ROWS, Files
 from trainers.channels.files.found_categories import find_categories
 from trainers.channels.files.kinds import ENDINGS, kind_of
 from trainers.channels.files.libsvm import LibsvmFiles, open_libsvm
+from trainers.channels.files.manifest import expanded
 from trainers.channels.files.partitions import columns_of, values_of
 from trainers.channels.files.shares import File
 from trainers.channels.rows import Roles, coded_features, may_be_categories
@@ -37,18 +40,20 @@ def open_files(
     delimiter: str,
     said: Mapping[str, Any] | None = None,
     categorical: Sequence[str | int] = (),
+    distribution: Distribution | None = None,
 ) -> Files | LibsvmFiles:
     """Finds the files that paths, URIs, directories and patterns stand for, and reads the head of each.
 
     `said` is the columns of other roles, as `Roles.of` takes them, `categorical` those whose values are categories:
-    these columns are read.
+    these columns are read; `distribution` is as `Channel.of` has it.
     """
+    paths = expanded(paths, filesystem_of)
     filesystem, scheme, infos, base = _find(paths)
     kind = _kind([info.path for info in infos])
     options = paths[0].partition("?")[2] if scheme else ""
     if kind == "libsvm":
         _check_no_columns(target, header, delimiter, {**(said or {}), "categorical": categorical or None})
-        return open_libsvm(filesystem, scheme, infos, options)
+        return open_libsvm(filesystem, scheme, infos, options, distribution)
     if kind == "parquet" and (header is not None or delimiter != ","):
         raise ConfigurationError("header and delimiter are for CSV files; leave them out for Parquet files")
     with ThreadPoolExecutor(16) as pool:
@@ -75,6 +80,7 @@ def open_files(
         delimiter=delimiter,
         roles=roles,
         options=options,
+        distribution=distribution,
         given=tuple(path if "://" in path else os.path.abspath(os.path.expanduser(path)) for path in paths),
         categorical=tuple(coded),
     )
@@ -253,7 +259,7 @@ def _head(filesystem: Any, scheme: str, info: Any, kind: str, header: bool | Non
     except (ConfigurationError, DataError):
         raise
     except Exception as error:  # pyarrow's own, and what an extension type raises whose package is loaded
-        raise DataError(damaged(path, error)) from None
+        raise DataError(unread(path, error)) from None
     if head.weight == 0:
         raise DataError(f"{path} {NO_ROWS}")
     return head

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Literal, get_args
 
-from trainers.checking import did_you_mean
+from trainers.channels.distribution import Distribution, check_distribution
 from trainers.errors import ConfigurationError
-
-Distribution = Literal["FullyReplicated", "ShardedByS3Key"]
-"""How files come to the workers, in SageMaker's words; `ShardedByS3Key` is for files on disks, too."""
-
-WHOLE, SHARDED = get_args(Distribution)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +32,4 @@ class Folder:
             raise ConfigurationError(
                 f"a Folder has the path {self.path!r}; give a local folder, or a URI (s3://, gs://)"
             )
-        if self.distribution not in (WHOLE, SHARDED):
-            raise ConfigurationError(
-                f"a Folder has distribution={self.distribution!r}; give {WHOLE!r} or {SHARDED!r}"
-                f"{did_you_mean(self.distribution, (WHOLE, SHARDED))}"
-            )
+        check_distribution(self.distribution, "a Folder")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from trainers.channels.distribution import SHARDED, Distribution
 from trainers.channels.folder.fetching import Wanted, fetch
-from trainers.channels.folder.given import SHARDED, Distribution
 from trainers.channels.folder.sharing import dealt
 from trainers.channels.table import Table
 from trainers.errors import ConfigurationError, DataError

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from trainers.channels import fingerprint
+from trainers.channels.distribution import SHARDED, Distribution
 from trainers.channels.fingerprint import Parts
-from trainers.channels.folder.given import SHARDED, Distribution, Folder
+from trainers.channels.folder.given import Folder
 from trainers.channels.folder.laid_out import ROWLESS, PlacedFolder
 from trainers.channels.folder.listing import Listing, listing_of
 from trainers.errors import ConfigurationError, DataError

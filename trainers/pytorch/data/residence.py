@@ -90,6 +90,8 @@ def shard_of(name: str, table: Table) -> Shard:
 
 
 def _held(channel: PlacedChannel, ranks: Sequence[int], world_size: int, room: Room) -> Shard | Stream:
+    if channel.replicated:
+        ranks = ranks[:1]
     pieces = [piece for rank in ranks for piece in channel.pieces(rank, world_size)]
     if len(pieces) == len(ranks):
         return room.put(shard_of(channel.name, interleave([piece() for piece in pieces])))

@@ -248,3 +248,13 @@ def test_nonsense_is_rows_or_an_error(pieces: list[bytes]) -> None:
     for block in blocks:
         assert len(block.values) == len(block.indices) == block.ends[-1]
         assert len(block.ends) == len(block.labels) + 1
+
+
+def test_a_block_without_a_row_of_a_rank_s_takes_no_weights_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(svmlight, "_BLOCK_BYTES", 9)
+    (tmp_path / "a.svm").write_text("".join(f"{row}:2 1:1\n" for row in range(10)))
+    shards = [Channel.of(tmp_path / "a.svm").read(rank, 4) for rank in range(4)]
+    assert [shard.labels.tolist() for shard in shards] == [[0, 4, 8], [1, 5, 9], [2, 6], [3, 7]]
+    assert all((shard.said["weight"] == 2).all() for shard in shards)
