@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
+from hpo.job_file.channels import ExampleKeys
 from hpo.job_file.cost_models import Cost
 from hpo.job_file.known_keys import LIKENESS, PLACE, Give, Strict, options_model, own_fields
 from hpo.job_file.part_models import SearchPart, code_of, strategy_of_parts
@@ -44,8 +45,8 @@ OF_ROWS = ("target", *ROLES, "header", "delimiter")
 _TuningOptions, _JobOptions = options_model("tuning"), options_model("")
 
 
-class Files(Strict):
-    """Where a channel's rows are, or its files as they are."""
+class Files(ExampleKeys):
+    """Where a channel's rows are, its files as they are, or its examples."""
 
     path: Annotated[str | list[str] | None, Give("a path, or a list of paths")] = Field(
         None,
@@ -72,8 +73,9 @@ class Files(Strict):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if (self.path is None) == (self.folder is None):
-            raise ConfigurationError("give either path, for rows, or folder, for files as they are")
+        self.check_one("path", "folder")
+        if self.kind:
+            return self
         other = ("distribution",) if self.folder is None else OF_ROWS
         if given := [name for name in other if name in self.model_fields_set]:
             raise ConfigurationError(
@@ -85,6 +87,8 @@ class Files(Strict):
         """The channel of that name."""
         from trainers.channels import Channel, Folder
 
+        if self.kind:
+            return Channel.of(self.examples(), name=name)
         if self.folder is not None:
             return Channel.of(Folder(self.folder, self.distribution), name=name)
         return Channel.of(self.path, name=name, **{key: getattr(self, key) for key in OF_ROWS})
@@ -355,7 +359,9 @@ class JobSpec(_JobOptions, JobKeys):  # type: ignore[misc, valid-type]  # made o
 
     def code(self) -> list[NamedCode]:
         """The Python code that it names, which would be imported and called."""
-        return [*self.trainer.code(), *self.tuning.code()]
+        channels = (self.data and self.data.channels) or {}
+        of_data = [code for name, files in channels.items() for code in files.code(f"data.channels.{name}")]
+        return [*self.trainer.code(), *self.tuning.code(), *of_data]
 
     def channels(self, data_dir: str | None) -> dict[str, Any]:
         """The channels, as `HyperparameterTuner.fit` takes them."""
@@ -389,12 +395,3 @@ class JobSpec(_JobOptions, JobKeys):  # type: ignore[misc, valid-type]  # made o
             "store": self.store,
             "callbacks": self.trackers.callbacks() if self.trackers else (),
         }
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON schema of job files, for editors."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **JobSpec.model_json_schema(),
-        "title": "Warmband tuning job",
-    }

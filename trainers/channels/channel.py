@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from trainers.channels.examples import Examples, OpenedExamples, PlacedExamples
 from trainers.channels.files import Files, LibsvmFiles, check_delimiter, open_files
 from trainers.channels.fingerprint import Parts
 from trainers.channels.folder import Folder, OpenedFolder, PlacedFolder
@@ -57,7 +58,7 @@ class Source(Protocol):
     def read(self, rank: int, world_size: int) -> Table:
         """The shard of one rank, read in this process."""
 
-    def place(self, num_workers: int) -> Files | LibsvmFiles | Memory | Shards | PlacedFolder:
+    def place(self, num_workers: int) -> Files | LibsvmFiles | Memory | Shards | PlacedFolder | PlacedExamples:
         """The channel as placed for the workers; for 0 workers, for this process."""
 
 
@@ -103,7 +104,8 @@ class Channel:
                 what else is said of each row, such as {"weight": w}, where X may be a sparse matrix of SciPy's, whose
                 absent entries are missing; a path, a URI (`s3://`, `gs://`, `file://`), a
                 directory, a pattern (`part-*.csv`) or a list of these, of .csv, .parquet or .libsvm files; a
-                `ray.data.Dataset`; a `Folder` of files as they are; or a channel, which is returned under `name`.
+                `ray.data.Dataset`; a `Folder` of files as they are; `Examples`, for PyTorch; or a channel, which is
+                returned under `name`.
             target: the column to predict, by name or position; None is the first column, with or without a header, or
                 the lower bound of the labels, if one is given.
             name: what the channel is called, for messages.
@@ -170,7 +172,9 @@ class Channel:
     def files_to_see(self) -> list[str]:
         """Paths and URIs of the files that every node with workers has to see alike; of a folder's, some."""
         source = self.source
-        return list(source.samples() if isinstance(source, OpenedFolder) else self.describe().get("files") or ())
+        if isinstance(source, OpenedFolder | OpenedExamples):
+            return source.samples()
+        return list(self.describe().get("files") or ())
 
     def fingerprint(self) -> str | None:
         """A short digest of what the rows are; None where that takes executing a Ray Dataset.
@@ -276,11 +280,14 @@ def _source(
         raise ConfigurationError("there are no paths; give at least one")
     if all(isinstance(path, str | os.PathLike) for path in paths):
         return open_files([os.fspath(path) for path in paths], target, header, delimiter, given)
-    if isinstance(source, Folder):
+    if isinstance(source, Folder | Examples):
         if target is not None or header is not None or delimiter != "," or checked_roles(given):
             raise ConfigurationError(
-                "target, header and delimiter are for rows, and so are weights; leave them out for a Folder"
+                "target, header and delimiter are for rows, and so are weights; leave them out for a "
+                f"{'Folder' if isinstance(source, Folder) else 'channel of Examples'}"
             )
+        if isinstance(source, Examples):
+            return OpenedExamples.of(source)
         return OpenedFolder.of(source)
     if header is not None or delimiter != ",":
         raise ConfigurationError("header and delimiter are for CSV files; leave them out for other sources")
@@ -295,5 +302,6 @@ def _source(
         return RayData.of(source, target, given)
     raise ConfigurationError(
         f"cannot read from {type(source).__name__}; give a DataFrame, an array with two dimensions, a pair (X, y), "
-        "(X, y, {'weight': w}), paths or URIs of .csv, .parquet or .libsvm files, a ray.data.Dataset, or a Folder"
+        "(X, y, {'weight': w}), paths or URIs of .csv, .parquet or .libsvm files, a ray.data.Dataset, Examples, or a "
+        "Folder"
     )

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         BatchSize as BatchSize,
         unplanned as unplanned,
     )
+    from trainers.pytorch.data.examples import ExampleSet as ExampleSet
     from trainers.pytorch.data.loading import Batches as Batches, Shard as Shard
     from trainers.pytorch.data.prepared import PreparedData as PreparedData
     from trainers.pytorch.data.residence import Room as Room, held as held

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader
 
 from trainers.errors import TrialError
 from trainers.pytorch.data.batches import updates_of
-from trainers.pytorch.data.loaders import check_iteration
+from trainers.pytorch.data.loaders import check_iteration, in_own_words
 from trainers.pytorch.data.loading import Batches, Passes
 from trainers.pytorch.data.transfer import moved
 from trainers.pytorch.distribution import MicroBatch, Peers
@@ -94,9 +94,12 @@ class IteratedBatches(Batches):
         rank, workers = self._peers.rank, self._peers.world_size
         source = _Drawn(self._loader, derive(self._seed, number), number)
         latest: Any = None
+        read = 0
         while True:
             came = list(islice(source, self._steps if self._sharded else self._steps * workers))
             self._compare(came)
+            read += len(came)
+            self._check_end(came, read)
             mine = came if self._sharded else came[rank::workers]
             if self._sharded:
                 sizes = self._told([_rows(batch) for batch in mine])
@@ -112,6 +115,20 @@ class IteratedBatches(Batches):
                         "batch; use fewer workers, or smaller batches"
                     )
                 yield micro, latest
+
+    def _check_end(self, came: list[Any], read: int) -> None:
+        """Raises where the dataset ends before the length that it has."""
+        if len(came) == self._steps * (1 if self._sharded else self._peers.world_size) or self._loader.drop_last:
+            return
+        try:
+            said = len(self._loader)
+        except TypeError:
+            return
+        if read < said:
+            raise TrialError(
+                f"the DataLoader's {type(self._loader.dataset).__name__} ended early, after {read} of the {said} "
+                "batches that it has by len(); look for what broke off, or give it a length that is right"
+            )
 
     def _told(self, mine: list[int]) -> list[list[int]]:
         """By rank, the rows of each batch of an update."""
@@ -142,7 +159,7 @@ class _Drawn:
             if callable(told := getattr(part, "set_epoch", None)):
                 told(number)
         self._device = torch.device("cpu")
-        self._make: Callable[[], Iterator[Any]] = lambda: iter(_again(loader, seed))
+        self._make: Callable[[], Iterator[Any]] = lambda: in_own_words(iter(_again(loader, seed)))
         self._batches: Iterator[Any] | None = None
         with random_state.kept(self._device):
             random_state.seed_all(seed)

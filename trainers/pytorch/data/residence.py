@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import torch
 
-from trainers.channels import PlacedChannel, Table, interleave
+from trainers.channels import PlacedChannel, PlacedExamples, Table, interleave
 from trainers.errors import DataError
+from trainers.pytorch.data.examples import ExampleSet
 from trainers.pytorch.data.loading import Shard
 from trainers.pytorch.data.streaming import Stream
 
@@ -19,8 +20,8 @@ RESIDENT = 0.5
 
 def held(
     channels: Mapping[str, PlacedChannel], ranks: Sequence[int], world_size: int, room: Room
-) -> dict[str, Shard | Stream]:
-    """The rows of each channel: whole, or in pieces where they come from a Ray Dataset of several blocks.
+) -> dict[str, Shard | Stream | ExampleSet]:
+    """The rows of each channel: whole, or in pieces where they come from a Ray Dataset of several blocks; or examples.
 
     Args:
         channels: placed for the gang.
@@ -89,7 +90,9 @@ def shard_of(name: str, table: Table) -> Shard:
         return Shard(features=torch.from_numpy(table.features), labels=torch.from_numpy(table.labels))
 
 
-def _held(channel: PlacedChannel, ranks: Sequence[int], world_size: int, room: Room) -> Shard | Stream:
+def _held(channel: PlacedChannel, ranks: Sequence[int], world_size: int, room: Room) -> Shard | Stream | ExampleSet:
+    if isinstance(channel.source, PlacedExamples):
+        return ExampleSet(channel.name, channel.source)
     pieces = [piece for rank in ranks for piece in channel.pieces(rank, world_size)]
     if len(pieces) == len(ranks):
         return room.put(shard_of(channel.name, interleave([piece() for piece in pieces])))

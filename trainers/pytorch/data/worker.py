@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from trainers.pytorch.data.examples import ExampleSet
 from trainers.pytorch.data.loading import Shard
 from trainers.pytorch.data.streaming import Stream
 from trainers.pytorch.state import Models
@@ -29,7 +30,7 @@ class Worker:
     """
 
     device: torch.device
-    shards: Mapping[str, Shard | Stream]
+    shards: Mapping[str, Shard | Stream | ExampleSet]
     shard_rows: Mapping[str, Sequence[int]]
     models: Models
     neighbours: int = 1
