@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Examples as Examples,
         OpenedExamples as OpenedExamples,
         PlacedExamples as PlacedExamples,
+        Streamed as Streamed,
     )
     from trainers.channels.files import Files as Files, LibsvmFiles as LibsvmFiles
     from trainers.channels.folder import (

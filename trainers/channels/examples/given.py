@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from trainers.checking import did_you_mean, is_whole
+from trainers.checking import check_whole, did_you_mean, is_whole
 from trainers.errors import ConfigurationError
 from trainers.process import PLACE
 
@@ -17,7 +18,7 @@ Mode = Literal["RGB", "L"]
 Each = Literal["line", "file"]
 
 KINDS: tuple[str, ...] = ("images", "text", "columns", "named", "hugging_face")
-"""Constructors of `Examples`."""
+"""Constructors of `Examples` that a job file and a record can name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +26,8 @@ class Examples:
     """A channel for PyTorch trainers that is no table of numbers. Make it with one of its constructors.
 
     Args:
-        kind: one of `KINDS`.
-        arguments: of that constructor, as JSON takes them.
+        kind: one of `KINDS`, or "ray_data".
+        arguments: of that constructor; of `KINDS`, as JSON takes them.
     """
 
     kind: str
@@ -140,6 +141,23 @@ class Examples:
         if not isinstance(folder, str | os.PathLike):
             raise ConfigurationError(f"Examples.hugging_face({folder!r}): give one folder")
         return cls(kind="hugging_face", arguments={"folder": _paths(folder)[0], "split": split, "only": _names(only)})
+
+    @classmethod
+    def ray_data(cls, dataset: Any, *, buffer: int = 10_000) -> Examples:
+        """A `ray.data.Dataset` that is executed while training runs, in each pass anew: dicts of tensors.
+
+        Args:
+            dataset: it; what it gives has to be the same each time.
+            buffer: rows of a worker among which those of a shuffled batch are drawn.
+
+        Raises:
+            ConfigurationError: it is none, or the buffer holds nothing.
+        """
+        # Whoever holds a Ray Dataset has imported Ray Data, which takes seconds.
+        if "ray.data" not in sys.modules or not isinstance(dataset, sys.modules["ray.data"].Dataset):
+            raise ConfigurationError(f"Examples.ray_data got a {type(dataset).__name__}; give a ray.data.Dataset")
+        check_whole("buffer", buffer, 1)
+        return cls(kind="ray_data", arguments={"dataset": dataset, "buffer": buffer})
 
     @classmethod
     def of(cls, kind: str, arguments: Mapping[str, Any]) -> Examples:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 from trainers.channels import fingerprint
-from trainers.channels.examples import columns, images, own, text
-from trainers.channels.examples.given import Examples
+from trainers.channels.examples import columns, images, own, streamed, text
+from trainers.channels.examples.given import KINDS, Examples
 from trainers.channels.examples.located import Located
 from trainers.channels.fingerprint import Parts
 from trainers.channels.table import Table
@@ -47,6 +47,7 @@ _FORMS: Mapping[str, Callable[[Mapping[str, Any]], Form]] = {
     "columns": columns.opened,
     "named": own.opened,
     "hugging_face": own.opened_hugging_face,
+    "ray_data": streamed.opened,
 }
 
 
@@ -82,9 +83,19 @@ class OpenedExamples:
         return ()
 
     @property
+    def sparse(self) -> bool:
+        """See `Source.sparse`."""
+        return False
+
+    @property
     def function(self) -> str:
         """The name of the user's function that makes the dataset; empty where there is none."""
         return str(self.given.arguments["function"]) if self.given.kind == "named" else ""
+
+    @property
+    def streams(self) -> bool:
+        """Whether it is a Ray Dataset, of which a record keeps nothing."""
+        return self.given.kind not in KINDS
 
     def describe(self) -> dict[str, Any]:
         """See `Channel.describe`."""
@@ -100,8 +111,10 @@ class OpenedExamples:
     def _folder(self) -> list[str]:
         return [self.given.arguments["folder"]] if "folder" in self.given.arguments else []
 
-    def fingerprint(self) -> str:
+    def fingerprint(self) -> str | None:
         """See `Channel.fingerprint`: of files' names, sizes and times; of a function, its name and arguments."""
+        if self.streams:
+            return None
         words = {name: value for name, value in self.given.arguments.items() if name not in ("paths", "folder")}
         said = repr((self.given.kind, sorted(words.items(), key=str), self.rows))
         return fingerprint.of_names(said, self._listed)
@@ -118,7 +131,7 @@ class OpenedExamples:
 
     def reopened_with(self) -> dict[str, Any]:
         """What opens the same again, as JSON takes it."""
-        return {"examples": self.given.kind, "arguments": dict(self.given.arguments)}
+        return {} if self.streams else {"examples": self.given.kind, "arguments": dict(self.given.arguments)}
 
     def samples(self) -> list[str]:
         """Paths of some of the files, of those on disks."""
@@ -136,7 +149,16 @@ class OpenedExamples:
         raise no_table(self.given.kind)
 
     def place(self, num_workers: int) -> PlacedExamples:
-        """See `Source.place`: files stay where they are."""
+        """See `Source.place`: files stay where they are.
+
+        Raises:
+            ConfigurationError: 0 workers and a Ray Dataset.
+        """
+        if self.streams and num_workers == 0:
+            raise ConfigurationError(
+                "a ray.data.Dataset lives on a Ray cluster, and num_workers=0 trains without one; "
+                "give num_workers=1 or more"
+            )
         return PlacedExamples(kind=self.given.kind, form=self.form)
 
 

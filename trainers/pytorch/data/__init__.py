@@ -12,11 +12,10 @@ if TYPE_CHECKING:
         BatchSize as BatchSize,
         unplanned as unplanned,
     )
-    from trainers.pytorch.data.examples import ExampleSet as ExampleSet
     from trainers.pytorch.data.loading import Batches as Batches, Shard as Shard
     from trainers.pytorch.data.prepared import PreparedData as PreparedData
     from trainers.pytorch.data.residence import Room as Room, held as held
     from trainers.pytorch.data.streaming import Stream as Stream
-    from trainers.pytorch.data.worker import Worker as Worker
+    from trainers.pytorch.data.worker import Held as Held, Worker as Worker
 
 load_when_used(__name__)

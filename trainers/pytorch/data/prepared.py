@@ -14,7 +14,9 @@ from trainers.pytorch.data.examples import ExampleSet, check_loading
 from trainers.pytorch.data.iterables import IteratedBatches
 from trainers.pytorch.data.loaders import loader_batches
 from trainers.pytorch.data.loading import Batches, Passes, Place, Shard, shard_batches
+from trainers.pytorch.data.ray_streams import RayStream, StreamedBatches
 from trainers.pytorch.data.streaming import Stream, stream_batches
+from trainers.pytorch.data.worker import Held
 from trainers.pytorch.distribution import Peers
 from trainers.pytorch.state import derive
 
@@ -36,7 +38,7 @@ class PreparedData:
 
     def __init__(
         self,
-        shards: Mapping[str, Shard | Stream | ExampleSet],
+        shards: Mapping[str, Held],
         shard_rows: Mapping[str, Sequence[int]],
         peers: Peers,
         size: BatchSize | None,
@@ -73,7 +75,7 @@ class PreparedData:
     def shard(self, channel: str, labels: torch.dtype) -> Shard:
         """See `TrainContext.shard`."""
         rows = self._held(channel)
-        if isinstance(rows, ExampleSet):
+        if isinstance(rows, ExampleSet | RayStream):
             raise TrialError(
                 f"channel {channel!r} has examples, and no rows of features and labels; use "
                 f"prepare_data({channel!r}), or context.dataset({channel!r}), which has all of them"
@@ -109,7 +111,7 @@ class PreparedData:
         """See `TrainContext.prepare_data`."""
         check_loading(collate_fn, num_workers)
         whole = None if isinstance(data, DataLoader) else self._held(data)
-        if not isinstance(whole, ExampleSet) and (collate_fn or num_workers):
+        if not isinstance(whole, ExampleSet | RayStream) and (collate_fn or num_workers):
             given = "collate_fn" if collate_fn else "num_workers"
             raise TrialError(f"{given} is for a channel of Examples; a DataLoader has its own, and a table needs none")
         if isinstance(data, DataLoader):
@@ -118,14 +120,12 @@ class PreparedData:
             raise TrialError(
                 f"sharded={sharded!r} is for a DataLoader; a channel's rows are each worker's own, so leave it out"
             )
-        elif isinstance(whole, ExampleSet):
+        elif isinstance(whole, ExampleSet | RayStream):
             if labels is not torch.float32:
                 raise TrialError(
                     f"labels={labels} is for a table; channel {data!r} has examples of types of their own: leave it out"
                 )
-            rows = self._batch_size().per_worker_batch_size
-            loader = whole.loader(rows, shuffle=shuffle, collate_fn=collate_fn, num_workers=num_workers)
-            batches = self._load(loader, False)
+            batches = self._of_examples(whole, shuffle, collate_fn, num_workers)
         else:
             batches = self._cut(data, shuffle, labels)
         if len(self._places) < len(self._resumed_at):
@@ -133,7 +133,7 @@ class PreparedData:
         self._places.append(batches.place)
         return batches
 
-    def _held(self, channel: str) -> Shard | Stream | ExampleSet:
+    def _held(self, channel: str) -> Held:
         if channel not in self._shards:
             raise TrialError(f"there is no channel {channel!r}; fit() was given {', '.join(self._shards)}")
         return self._shards[channel]
@@ -141,7 +141,7 @@ class PreparedData:
     def _cut(self, channel: str, shuffle: bool, labels: torch.dtype) -> Batches:
         """A channel in batches."""
         source, size = self._held(channel), self._batch_size()
-        assert not isinstance(source, ExampleSet), "a dataset makes its own batches"
+        assert isinstance(source, Shard | Stream), "examples make their own batches"
         rows, seed = self._shard_rows[channel], self._order_seed()
         if isinstance(source, Stream):
             return stream_batches(
@@ -158,6 +158,32 @@ class PreparedData:
         shard = Shard(features=source.features, labels=source.labels.to(labels))  # Copied batch by batch.
         return shard_batches(
             shard, rows, self._peers.rank, size, shuffle=shuffle, seed=seed, device=self._device, passes=self._passes
+        )
+
+    def _of_examples(
+        self,
+        examples: ExampleSet | RayStream,
+        shuffle: bool,
+        collate_fn: Callable[[Any], Any] | None,
+        num_workers: int,
+    ) -> Batches:
+        size = self._batch_size()
+        if isinstance(examples, ExampleSet):
+            rows = size.per_worker_batch_size
+            loader = examples.loader(rows, shuffle=shuffle, collate_fn=collate_fn, num_workers=num_workers)
+            return self._load(loader, False)
+        if num_workers:
+            raise TrialError(f"num_workers={num_workers}: Ray Data's tasks read this channel; leave it out")
+        self._beat()
+        return StreamedBatches(
+            examples,
+            self._peers,
+            size,
+            shuffle=shuffle,
+            collate_fn=collate_fn,
+            seed=self._order_seed(),
+            device=self._device,
+            passes=self._passes,
         )
 
     def _batch_size(self) -> BatchSize:

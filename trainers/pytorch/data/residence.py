@@ -8,19 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import torch
 
-from trainers.channels import PlacedChannel, PlacedExamples, Table, interleave
+from trainers.channels import PlacedChannel, PlacedExamples, Streamed, Table, interleave
 from trainers.errors import DataError
 from trainers.pytorch.data.examples import ExampleSet
 from trainers.pytorch.data.loading import Shard
+from trainers.pytorch.data.ray_streams import RayStream
 from trainers.pytorch.data.streaming import Stream
+from trainers.pytorch.data.worker import Held
 
 RESIDENT = 0.5
 """The part of a GPU's free memory that a gang's data may fill, all channels together."""
 
 
-def held(
-    channels: Mapping[str, PlacedChannel], ranks: Sequence[int], world_size: int, room: Room
-) -> dict[str, Shard | Stream | ExampleSet]:
+def held(channels: Mapping[str, PlacedChannel], ranks: Sequence[int], world_size: int, room: Room) -> dict[str, Held]:
     """The rows of each channel: whole, or in pieces where they come from a Ray Dataset of several blocks; or examples.
 
     Args:
@@ -90,9 +90,10 @@ def shard_of(name: str, table: Table) -> Shard:
         return Shard(features=torch.from_numpy(table.features), labels=torch.from_numpy(table.labels))
 
 
-def _held(channel: PlacedChannel, ranks: Sequence[int], world_size: int, room: Room) -> Shard | Stream | ExampleSet:
+def _held(channel: PlacedChannel, ranks: Sequence[int], world_size: int, room: Room) -> Held:
     if isinstance(channel.source, PlacedExamples):
-        return ExampleSet(channel.name, channel.source)
+        form = channel.source.form
+        return RayStream(channel.name, form) if isinstance(form, Streamed) else ExampleSet(channel.name, channel.source)
     pieces = [piece for rank in ranks for piece in channel.pieces(rank, world_size)]
     if len(pieces) == len(ranks):
         return room.put(shard_of(channel.name, interleave([piece() for piece in pieces])))
