@@ -96,6 +96,9 @@ class XGBoostSpec(_TrainerSpec):
     ray_params: dict[str, Any] = Field(
         default_factory=dict, description="for xgboost_ray: fields of its RayParams, such as elastic_training"
     )
+    external_memory: bool = Field(
+        False, description="true: workers hold features on disk, for rows that are larger than their memory"
+    )
 
 
 class _FunctionSpec(_TrainerSpec):

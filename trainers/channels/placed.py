@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trainers.channels.blocks import in_blocks
 from trainers.channels.labels import LabelRule
-from trainers.channels.table import Shards, Table, check_shard
+from trainers.channels.table import Shards, Table, check_filled, check_shard
 from trainers.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:  # A worker loads the one that it reads.
@@ -34,12 +35,42 @@ class PlacedChannel:
     def read(self, rank: int, world_size: int) -> Table:
         """The shard of one rank; `world_size` has to be what the channel was placed for, any for 0 workers."""
         with about(self.name):
-            if self.num_workers and world_size != self.num_workers:
-                raise ConfigurationError(
-                    f"placed for {self.num_workers} workers and read by {world_size}; place it again"
-                )
-            check_shard(None if isinstance(self.source, Shards) else self.source.rows, rank, world_size)
+            self._check_rank(rank, world_size)
             return checked(self.rules, self.source.read(rank, world_size), complete=world_size == 1)
+
+    def _check_rank(self, rank: int, world_size: int) -> None:
+        if self.num_workers and world_size != self.num_workers:
+            raise ConfigurationError(f"placed for {self.num_workers} workers and read by {world_size}; place it again")
+        check_shard(None if isinstance(self.source, Shards) else self.source.rows, rank, world_size)
+
+    def blocks(self, rank: int, world_size: int, most: int) -> Iterator[Table]:
+        """The shard of one rank a block at a time, so that it is never held whole.
+
+        Args:
+            rank: as for `read`.
+            world_size: as for `read`; or 1, for all rows, whatever the channel was placed for.
+            most: bytes of a block's features.
+
+        Raises:
+            DataError: rows are damaged or not what is expected; files' errors name the row. The labels of all blocks
+                together are not looked at: see `check_classes`.
+        """
+        with about(self.name):
+            if world_size > 1:
+                self._check_rank(rank, world_size)
+            yield from in_blocks(map(self._expected, self._filled(rank, world_size)), most)
+
+    def _filled(self, rank: int, world_size: int) -> Iterator[Table]:
+        """Pieces of a rank's rows that have some, checked."""
+        rows = 0
+        for piece in self.source.each(rank, world_size):
+            rows += len(piece.labels)
+            if len(piece.labels):
+                yield piece
+        check_filled(rows, {})
+
+    def _expected(self, piece: Table) -> Table:
+        return checked(self.rules, piece, complete=False)
 
     @property
     def classes(self) -> int:

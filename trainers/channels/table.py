@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.channels.rows import QID, WEIGHT, Queries, Roles, Said, as_said, check_said
+from trainers.channels.rows import (
+    QID,
+    Said,
+    may_be_categories,
+)
 from trainers.channels.sparse import is_sparse, stacked
 from trainers.errors import ConfigurationError, DataError
 
 LARGEST = float(np.finfo(np.float32).max)
 ENCODE = "encode it as numbers first (pandas.get_dummies, say)"
+NAME_IT = f"{ENCODE}, or name the column in categorical=[...]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,6 +53,14 @@ class Shards:
         import ray
 
         return join(ray.get(piece) for piece in self.pieces[rank])
+
+    def each(self, rank: int, world_size: int) -> Iterator[Table]:
+        """The objects of one rank, one after the other; of all ranks for a world of 1."""
+        import ray
+
+        ranks = self.pieces if world_size == 1 else (self.pieces[rank],)
+        for reference in (piece for pieces in ranks for piece in pieces):
+            yield ray.get(reference)
 
     def rows(self, piece: Any) -> int:
         """How many rows one of the objects holds."""
@@ -103,75 +116,11 @@ def _some(names: Sequence[str]) -> str:
 # ---- pieces
 
 
-def arrow_rows(
-    block: Any,
-    columns: tuple[str, ...] | None,
-    roles: Roles,
-    *,
-    seen: int,
-    rank: int,
-    world_size: int,
-    number: Callable[[int], int] | None = None,
-    queries: Queries | None = None,
-    turns: Sequence[int] = (),
-    each: bool = False,
-) -> Table:
-    """The rows of one rank in an Arrow table or record batch that `seen` rows lie before.
-
-    Errors give a row the `number` of its place in the block; by default, among all rows. Of `queries`, a rank has whole
-    ones. Rows go to ranks in `turns`; by default, to one after the other. With `each`, features and labels are checked
-    here, and errors name the row.
-
-    Raises:
-        DataError: what is said of a row is wrong.
-    """
-    number = number or (lambda place: seen + place + 1)
-    mine: Any = slice((rank - seen) % world_size, None, world_size)
-    if turns:
-        mine = np.flatnonzero(np.resize(np.roll(turns, -(seen % len(turns))), block.num_rows) == rank)
-    said: dict[str, NDArray[Any]] = {}
-    if queries is not None:
-        by_role = dict(roles.said)
-        weights = as_said([_arrow_numbers(block.column(by_role[WEIGHT][0]))]) if WEIGHT in by_role else None
-        numbered = queries.numbers(_arrow_numbers(block.column(by_role[QID][0])), number, weights)
-        mine = np.flatnonzero(numbered % world_size == rank)
-        said[QID] = numbered[mine]
-    places = roles.features(block.num_columns)
-    with np.errstate(over="ignore"):  # Too large becomes infinite, and `join` refuses that.
-        labels = _arrow_numbers(block.column(roles.target))[mine].astype(np.float32)
-        features = np.empty((len(labels), len(places)), np.float32)
-        for at, place in enumerate(places):
-            features[:, at] = _arrow_numbers(block.column(place))[mine]
-        for role, of_role in roles.said:
-            if role != QID:
-                said[role] = as_said([_arrow_numbers(block.column(place))[mine] for place in of_role])
-
-    def row(at: int) -> int:
-        return number(int(np.arange(block.num_rows)[mine][at]))
-
-    check_said(said, row)
-    names = roles.feature_names(columns)
-    if each:
-        check_rows(features, labels, names, row)
-    return Table(features=features, labels=labels, feature_names=names, said=said)
-
-
-def _arrow_numbers(column: Any) -> NDArray[Any]:
-    import pyarrow as pa
-
-    # Through float64, so that the same number gives the same float32 whatever it was stored as; rounded, from 2**53 on.
-    numbers: NDArray[Any] = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return numbers
-
-
 def join(pieces: Iterable[Table]) -> Table:
-    """One shard out of its pieces, in order."""
+    """One shard out of its pieces, in order, which were checked."""
     queue = deque(pieces)
     rows = sum(len(piece.labels) for piece in queue)
     check_filled(rows, queue[0].said if queue else {})
-    check_labels(sum(count_unlabelled(piece.labels) for piece in queue))
-    for piece in queue:
-        check_finite(piece.features, piece.feature_names)
     if len(queue) == 1:
         return queue[0]
     names = queue[0].feature_names
@@ -296,14 +245,26 @@ def check_filled(rows: int, said: Said) -> None:
         raise DataError(f"this worker has no rows, since there are fewer {few} than workers: use fewer workers")
 
 
-def check_schema(schema: Any) -> None:
-    """Raises where a column of an Arrow schema holds no numbers."""
+def check_schema(schema: Any, categorical: Collection[str] | None = None) -> None:
+    """Raises where a column of an Arrow schema holds no numbers.
+
+    Args:
+        schema: of all columns.
+        categorical: names of those that hold categories instead; None: none can.
+    """
     from pyarrow import types
 
     numbers = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
     for column in schema:
-        if not any(is_number(column.type) for is_number in numbers):
-            raise DataError(f"column {column.name!r} holds {column.type} values, no numbers; {ENCODE}")
+        if column.name in (categorical or ()):
+            if not may_be_categories(column.type):
+                raise DataError(
+                    f"column {column.name!r} holds {column.type} values, and categories are text or whole numbers; "
+                    f"write it as such, or leave it out of categorical"
+                )
+        elif not any(is_number(column.type) for is_number in numbers):
+            remedy = NAME_IT if may_be_categories(column.type) and categorical is not None else ENCODE
+            raise DataError(f"column {column.name!r} holds {column.type} values, no numbers; {remedy}")
 
 
 def count_unlabelled(labels: NDArray[np.float32]) -> int:

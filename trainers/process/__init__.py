@@ -1,4 +1,4 @@
-"""Set-up of a process: threads, scratch folders, its end, and names of users' code."""
+"""Set-up of a process: threads, scratch folders, memory, its end, and names of users' code."""
 
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         spin_less as spin_less,
     )
     from trainers.process.scratch import Scratch as Scratch
+    from trainers.process.trimming import trim as trim
     from trainers.process.uninterrupted import interrupt as interrupt, whole as whole
 
 load_when_used(__name__)

@@ -51,6 +51,7 @@ class FunctionTrainer(Trainer):
     fixed_names: tuple[str, ...] = (WORKERS,)
     unit: str = "epoch"
     takes_examples: bool = True
+    takes_categories: bool = False
     suffix: ClassVar[str] = ".pt"
     code_options: ClassVar[tuple[str, ...]] = (ARGUMENT,)
 

@@ -14,19 +14,26 @@ from typing import Any
 import numpy as np
 
 from trainers import steady
-from trainers.channels import BASE_MARGIN, QID, WEIGHT, PlacedChannel, Table
+from trainers.channels import BASE_MARGIN, WEIGHT, PlacedChannel, Table
 from trainers.checkpoint import UNKNOWN
 from trainers.errors import DataError, DivergedError
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
+from trainers.process import Scratch, trim
 from trainers.xgboost.booster import CPU, booster_parameters, check_device, device_of, load_booster
 from trainers.xgboost.evaluation import Evaluation, Share, Sum, classes_of, sum_over
 from trainers.xgboost.halting import Looks
 from trainers.xgboost.labels import check_margins, check_names, check_said
-
-KEPT = 2
-"""Values of `max_bin`, or ways to hold rows, that a gang keeps matrices for: those that trials used last."""
-
-_PLAIN = ("plain", 0)
+from trainers.xgboost.matrices import (
+    BLOCK_BYTES,
+    KEPT,
+    PLAIN,
+    Kind,
+    Spooled,
+    check_method,
+    has_categories,
+    kind_of,
+    matrix,
+)
 
 
 @dataclass(slots=True)
@@ -35,14 +42,20 @@ class _Session:
 
     context: WorkerContext
     collective: ExitStack
+    scratch: Scratch | None
+    """Where rows are on disk, if they are."""
     add: Sum
     said: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By channel; see `trainers.channels.Table`."""
+    categories: bool = False
+    """Some features have categories."""
     margins: dict[str, int] = field(default_factory=dict)
     """By channel, how many a row has."""
     shares: dict[str, Share] = field(default_factory=dict)
-    matrices: dict[tuple[str, int], Any] = field(default_factory=dict)
+    matrices: dict[Kind, Any] = field(default_factory=dict)
     """To train on; those used last stand last."""
+    spooled: Spooled | None = None
+    """The rows to train on, where they are on disk."""
     whole: dict[str, Any] = field(default_factory=dict)
     """All rows of each channel that is evaluated, where a metric takes that."""
 
@@ -59,6 +72,7 @@ class XGBoostProgram:
         channels: "train" is sharded over the workers by rows, and so is every other, which is evaluated each round.
         hyperparameters: what all its trials have; it says which matrices to build before the first of them.
         use_gpu: each worker holds a GPU, which it trains on.
+        external_memory: features are on disk, and in memory a block at a time.
     """
 
     def __init__(
@@ -67,39 +81,51 @@ class XGBoostProgram:
         hyperparameters: Mapping[str, Any] | None = None,
         *,
         use_gpu: bool = False,
+        external_memory: bool = False,
     ) -> None:
         self._channels = channels
         self._static = dict(hyperparameters or {})
         self._use_gpu = use_gpu
+        self._external_memory = external_memory
         self.peers_gpus = use_gpu
         """See `trainers.gangs.sees_peers_gpus`."""
         self._session: _Session | None = None
 
     def open(self, context: WorkerContext) -> dict[str, float]:
         """Loads this worker's rows, joins the collective and builds the matrices that most trials need."""
+        if not self._external_memory:
+            return self._open(context, None)
+        scratch = Scratch("rows")
+        try:
+            return self._open(context, scratch)
+        except BaseException:
+            scratch.close()
+            raise
+
+    def _open(self, context: WorkerContext, scratch: Scratch | None) -> dict[str, float]:
         started = time.perf_counter()
         _import_xgboost(whole=context.in_hand)
         if self._use_gpu:
             check_device(device_of({}, use_gpu=True, gpus=context.gpus))
         imported = time.perf_counter()
         # Before joining: a rank whose data is bad then leaves no peer waiting in a collective.
-        train = self._channels["train"].read(context.rank, context.world_size)
+        shards = {name: self._rows(name, context.rank, context.world_size, scratch) for name in self._channels}
+        train = shards.pop("train")
         check_names("train", train.feature_names)  # A Ray Dataset's are known here at the earliest.
-        evaluated = {
-            name: channel.read(context.rank, context.world_size)
-            for name, channel in self._channels.items()
-            if name != "train"
-        }
         loaded = time.perf_counter()
-        self._session = _Session(context, _join(context), sum_over(context.world_size))
+        self._session = _Session(context, _join(context), scratch, sum_over(context.world_size))
         joined = time.perf_counter()
-        tables = {"train": train, **evaluated}
-        self._session.said = {name: tuple(table.said) for name, table in tables.items()}
-        self._session.margins = {name: _margins(table) for name, table in tables.items()}
+        rows = {"train": train, **shards}
+        self._session.said = {name: tuple(of_channel.said) for name, of_channel in rows.items()}
+        self._session.margins = {name: _margins(of_channel) for name, of_channel in rows.items()}
+        self._session.categories = not isinstance(train, Spooled) and has_categories(train.features)
         self._check_all("train", train)
-        self._session.matrices[_kind(self._static)] = self._matrix(*_kind(self._static), train)
-        self._share_out(evaluated)
+        self._session.spooled = train if isinstance(train, Spooled) else None
+        self._session.matrices[kind_of(self._static)] = matrix(kind_of(self._static), train, context.cpus)
+        self._share_out(shards)
         self._evaluation(self._static)
+        del train, shards, rows
+        trim()
         built = time.perf_counter()
         return {
             "import": imported - started,
@@ -107,6 +133,13 @@ class XGBoostProgram:
             "join": joined - loaded,
             "build": built - joined,
         }
+
+    def _rows(self, name: str, rank: int, world_size: int, scratch: Scratch | None) -> Table | Spooled:
+        """A rank's rows of a channel; of a world of 1 all, whatever the gang's size."""
+        channel = self._channels[name]
+        if scratch:
+            return Spooled(channel.blocks(rank, world_size, BLOCK_BYTES), scratch.path)
+        return channel.read(rank, world_size)
 
     def train(
         self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
@@ -116,6 +149,8 @@ class XGBoostProgram:
         session = self._opened()
         for name, roles in session.said.items():  # The objective may be tuned.
             check_said(name, roles, assignment.hyperparameters, session.context.world_size)
+        if session.categories:
+            check_method("train", assignment.hyperparameters)
         check_margins(session.margins, assignment.hyperparameters)
         train = self._matrix_of(assignment.hyperparameters)
         evaluation = self._evaluation(assignment.hyperparameters)
@@ -159,6 +194,11 @@ class XGBoostProgram:
         session = self._opened()
         session.collective.close()
         self._session = None
+        if session.scratch:
+            # XGBoost removes a matrix's pages itself, and complains where they are gone.
+            for matrices in (session.matrices, session.shares, session.whole):
+                matrices.clear()
+            session.scratch.close()
 
     def _opened(self) -> _Session:
         assert self._session is not None, "a gang opens its program before it serves"
@@ -166,48 +206,59 @@ class XGBoostProgram:
 
     def _matrix_of(self, hyperparameters: dict[str, Any]) -> Any:
         """The matrix that a configuration is trained on: it depends on the data, the method and `max_bin`."""
-        session, kind = self._opened(), _kind(hyperparameters)
+        session, kind = self._opened(), kind_of(hyperparameters)
         held = session.matrices
         if kind in held:
             held[kind] = held.pop(kind)
         else:
             while len(held) >= KEPT:
                 del held[next(iter(held))]
-            train = self._channels["train"].read(session.context.rank, session.context.world_size)
-            held[kind] = self._matrix(*kind, train)
+            context = session.context
+            rows = session.spooled or self._channels["train"].read(context.rank, context.world_size)
+            held[kind] = matrix(kind, rows, context.cpus)
+            del rows
+            trim()
         return held[kind]
 
     def _evaluation(self, hyperparameters: dict[str, Any]) -> Evaluation:
         session = self._opened()
 
         def whole() -> dict[str, Any]:
+            if session.context.world_size == 1:
+                return {name: share.matrix for name, share in session.shares.items()}
             if not session.whole:
                 # Not in bins: a model may come from a gang of another size, which had others.
                 for name in session.shares:
-                    session.whole[name] = self._matrix(*_PLAIN, self._channels[name].read_whole())
+                    if session.scratch:
+                        blocks = self._channels[name].blocks(0, 1, BLOCK_BYTES)
+                        rows: Table | Spooled = Spooled(blocks, session.scratch.path)
+                    else:
+                        rows = self._channels[name].read_whole()
+                    session.whole[name] = self._matrix_to_score(rows)
             return session.whole
 
         joined = session.context.world_size > 1
         return Evaluation(hyperparameters, session.shares, whole, session.add, joined=joined)
 
-    def _share_out(self, tables: Mapping[str, Table]) -> None:
-        """Takes this worker's rows of the channels that are evaluated.
+    def _matrix_to_score(self, rows: Table | Spooled) -> Any:
+        """Rows as they are, not in bins: XGBoost predicts them twice as fast so."""
+        made = matrix(PLAIN, rows, self._opened().context.cpus)
+        if isinstance(rows, Spooled):
+            rows.forget()
+        return made
 
-        They are held as they are, not in bins: XGBoost predicts rows twice as fast so.
-        """
+    def _share_out(self, shards: Mapping[str, Table | Spooled]) -> None:
+        """Takes this worker's rows of the channels that are evaluated."""
         session = self._opened()
-        for name, table in tables.items():
-            self._check_all(name, table)
-            session.shares[name] = Share.of(
-                self._matrix(*_PLAIN, table),
-                table.labels,
-                session.context.rank,
-                session.context.world_size,
-                session.add,
-                table.said,
-            )
+        context = session.context
+        for name, rows in shards.items():
+            self._check_all(name, rows)
+            # Copies, which do not hold on to the features that an object of Ray's store has beside them.
+            labels, said = np.array(rows.labels), {role: np.array(numbers) for role, numbers in rows.said.items()}
+            made = self._matrix_to_score(rows)
+            session.shares[name] = Share.of(made, labels, context.rank, context.world_size, session.add, said)
 
-    def _check_all(self, name: str, table: Table) -> None:
+    def _check_all(self, name: str, table: Table | Spooled) -> None:
         """Checks of a channel's weights and labels what a shard does not tell; a worker alone has checked labels."""
         session, channel = self._opened(), self._channels[name]
         if WEIGHT in table.said and not session.add(np.array([(table.said[WEIGHT] > 0).sum()])).any():
@@ -216,36 +267,11 @@ class XGBoostProgram:
         if world_size > 1 and channel.classes > 1:
             channel.check_classes(classes_of(table.labels, channel.classes, rank, world_size, session.add))
 
-    def _matrix(self, method: str, max_bin: int, table: Table) -> Any:
-        """Rows as XGBoost holds them."""
-        import xgboost
 
-        arguments: dict[str, Any] = {
-            "data": table.features,
-            "label": table.labels,
-            "feature_names": None if table.feature_names is None else list(table.feature_names),
-            "nthread": self._opened().context.cpus,
-            "enable_categorical": True,
-            **table.said,  # By XGBoost's own names.
-        }
-        if QID in table.said and WEIGHT in table.said:  # One a query.
-            arguments[WEIGHT] = table.said[WEIGHT][np.unique(table.said[QID], return_index=True)[1]]
-        if (method, max_bin) == _PLAIN:
-            return xgboost.DMatrix(**arguments)
-        return xgboost.QuantileDMatrix(**arguments, max_bin=max_bin)
-
-
-def _margins(table: Table) -> int:
+def _margins(rows: Table | Spooled) -> int:
     """How many margins a row has."""
-    margins = table.said.get(BASE_MARGIN)
+    margins = rows.said.get(BASE_MARGIN)
     return 0 if margins is None else 1 if margins.ndim == 1 else margins.shape[1]
-
-
-def _kind(hyperparameters: Mapping[str, Any]) -> tuple[str, int]:
-    """Which matrices a configuration needs."""
-    if hyperparameters.get("tree_method") in ("exact", "approx") or hyperparameters.get("booster") == "gblinear":
-        return _PLAIN
-    return "quantile", int(hyperparameters.get("max_bin") or 256)
 
 
 def _import_xgboost(*, whole: bool) -> None:

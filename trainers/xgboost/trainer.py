@@ -18,6 +18,7 @@ from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
 from trainers.xgboost.checks import check_parameters
 from trainers.xgboost.halting import goes_on_exactly
 from trainers.xgboost.labels import check_margins, check_names, check_said, check_several, label_rules
+from trainers.xgboost.matrices import as_model_knows, check_categories, check_channel, check_external, check_on_disk
 from trainers.xgboost.parameters import FIXED, ROUNDS, metric_names
 from trainers.xgboost.program import XGBoostProgram
 from trainers.xgboost.ray_backend import check_backend
@@ -38,6 +39,8 @@ class XGBoostTrainer(Trainer):
             that name, which starts its actors anew for every assignment.
         ray_params: fields of xgboost_ray's `RayParams`, for that backend alone; `FIELDS` of
             `trainers.xgboost.ray_backend.options` names them.
+        external_memory: workers hold features on disk, and in memory a block at a time: for rows that are larger than
+            their memory. It takes channels of files or Ray Datasets, method "hist" or "approx", and trees.
 
     Raises:
         ConfigurationError: a value is wrong.
@@ -55,10 +58,13 @@ class XGBoostTrainer(Trainer):
         hyperparameters: Mapping[str, Any] | None = None,
         backend: str = "native",
         ray_params: Mapping[str, Any] | None = None,
+        external_memory: bool = False,
     ) -> None:
         self.backend = backend
+        self.external_memory = external_memory
         self.ray_params = dict(ray_params or {})
         check_backend(backend, self.ray_params, scaling)
+        check_external(external_memory, backend, scaling)
         super().__init__(scaling=scaling, hyperparameters=hyperparameters)
 
     @property
@@ -74,7 +80,9 @@ class XGBoostTrainer(Trainer):
     @property
     def options(self) -> dict[str, Any]:
         """See `Trainer.options`."""
-        return {} if self.backend == "native" else {"backend": self.backend, "ray_params": self.ray_params}
+        if self.backend == "native":
+            return {"external_memory": True} if self.external_memory else {}
+        return {"backend": self.backend, "ray_params": self.ray_params}
 
     takes_roles = ROLES
     takes_sparse = True
@@ -97,6 +105,8 @@ class XGBoostTrainer(Trainer):
         check_parameters({name: value for name, value in hyperparameters.items() if name != WORKERS})
         self._check_threads(hyperparameters)
         self._check_device(hyperparameters)
+        if self.external_memory:
+            check_on_disk(hyperparameters)
         if self.backend == "xgboost_ray" and hyperparameters.get("tree_method") == "exact":
             raise ConfigurationError(
                 "tree_method 'exact' is nothing that backend 'xgboost_ray' trains, on one worker either; "
@@ -178,6 +188,14 @@ class XGBoostTrainer(Trainer):
             heading = channel.source.heading
             check_names(name, heading.names if heading else None)
             check_said(name, channel.said, self.hyperparameters, workers or self.workers)
+            if self.external_memory:
+                check_channel(name, channel)
+            check_categories(name, channel.coding, self.hyperparameters)
+            if channel.coding and self.backend == "xgboost_ray":
+                raise ConfigurationError(
+                    f"channel {name!r} has categories, and backend 'xgboost_ray' reads none; use backend='native', or "
+                    "encode them as numbers (pandas.get_dummies, say)"
+                )
             if channel.said and self.backend == "xgboost_ray":
                 raise ConfigurationError(
                     f"channel {name!r} says of its rows {', '.join(channel.said)}, and backend 'xgboost_ray' reads no "
@@ -193,7 +211,12 @@ class XGBoostTrainer(Trainer):
 
     def program(self, channels: dict[str, PlacedChannel]) -> XGBoostProgram:
         """See `Trainer.program`."""
-        return XGBoostProgram(channels, self.hyperparameters, use_gpu=bool(self.scaling.use_gpu))
+        return XGBoostProgram(
+            channels,
+            self.hyperparameters,
+            use_gpu=bool(self.scaling.use_gpu),
+            external_memory=self.external_memory,
+        )
 
     def start_gangs(
         self,
@@ -220,6 +243,20 @@ class XGBoostTrainer(Trainer):
     def load_model(self, checkpoint: str) -> Any:
         """The checkpoint as an `xgboost.Booster`."""
         return load_booster(checkpoint, {}, read=self._read)
+
+    @staticmethod
+    def matrix(model: Any, frame: Any) -> Any:
+        """A DataFrame's rows as an `xgboost.DMatrix`, to predict with a model that knows categories.
+
+        Those that the model does not know are missing; XGBoost 3.2 itself takes some of them for others.
+
+        Args:
+            model: an `xgboost.Booster`, of `load_model` say.
+            frame: has the model's features among its columns, in any order, and categories as they are or as such.
+        """
+        import xgboost
+
+        return xgboost.DMatrix(as_model_knows(model, frame), enable_categorical=True)
 
     def probe_obstacle(self) -> str:
         """See `Trainer.probe_obstacle`."""

@@ -98,6 +98,10 @@ class PlacedFolder:
         """See `Source.read`: there are no rows."""
         raise ConfigurationError(f"{self.where!r} {ROWLESS}")
 
+    def each(self, rank: int, world_size: int) -> NoReturn:
+        """See `read`."""
+        self.read(rank, world_size)
+
     def read_whole(self) -> Table:
         """See `read`."""
         self.read(0, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from trainers.channels import fingerprint
 from trainers.channels.fingerprint import Parts
+from trainers.channels.memory.categories import coded, coding_of
 from trainers.channels.memory.numbers import array_features, frame_features
-from trainers.channels.rows import QID, Roles, Said
+from trainers.channels.rows import QID, Categories, Coding, Roles, Said, described
 from trainers.channels.sparse import is_sparse
 from trainers.channels.table import (
     Heading,
@@ -23,6 +24,10 @@ from trainers.channels.table import (
 
 ALL_FEATURES = Roles(target=None)
 """Of columns whose labels come apart."""
+
+
+BLOCK_ROWS = 1 << 16
+"""Rows of a piece, where a shard comes in pieces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -72,7 +77,21 @@ class Memory:
             "files": [],
             **dict.fromkeys(self.said),
             **self.roles.described(self.columns),
+            **({"categorical": described(coding, self.heading.names)} if (coding := self.coding) else {}),
         }
+
+    @property
+    def coding(self) -> dict[int, Categories]:
+        """The categories of the features that have some."""
+        return coding_of(self.features, self.roles) if hasattr(self.features, "iloc") else {}
+
+    def coded(self, coding: Coding) -> Memory:
+        """The same rows with the codes of others.
+
+        Raises:
+            DataError: a category is none of these, naming the row.
+        """
+        return replace(self, features=coded(self.features, coding, self.roles))
 
     @property
     def heading(self) -> Heading:
@@ -82,7 +101,8 @@ class Memory:
 
     def fingerprint(self) -> str:
         """See `Channel.fingerprint`."""
-        return fingerprint.of_rows(self._digested(), self.labels, self.said)
+        codes = [categories.digest() for categories in self.coding.values()]
+        return fingerprint.of_rows(self._digested(), self.labels, self.said, codes)
 
     def parts(self) -> Parts:
         """See `Channel.parts`."""
@@ -104,23 +124,23 @@ class Memory:
         if QID in self.said:
             mine = np.flatnonzero(self.said[QID] % world_size == rank)
             check_filled(len(mine), self.said)
+        return self._rows(mine)
+
+    def each(self, rank: int, world_size: int) -> Iterator[Table]:
+        """The same, `BLOCK_ROWS` rows at a time."""
+        mine = np.arange(rank, self.rows, world_size)
+        if QID in self.said:
+            mine = np.flatnonzero(self.said[QID] % world_size == rank)
+        for start in range(0, len(mine), BLOCK_ROWS):
+            yield self._rows(mine[start : start + BLOCK_ROWS])
+
+    def _rows(self, mine: Any) -> Table:
         return Table(
             features=self._features(mine),
             labels=np.ascontiguousarray(self.labels[mine]),
             feature_names=self.roles.feature_names(self.columns),
             said={role: np.ascontiguousarray(numbers[mine]) for role, numbers in self.said.items()},
         )
-
-    def pieces(self, rows: int) -> Iterator[Table]:
-        """All rows, so many at a time."""
-        for start in range(0, self.rows, rows):
-            mine = slice(start, start + rows)
-            yield Table(
-                features=self._features(mine),
-                labels=self.labels[mine],
-                feature_names=self.roles.feature_names(self.columns),
-                said={role: numbers[mine] for role, numbers in self.said.items()},
-            )
 
     def _features(self, rows: Any) -> Any:
         if self.sparse:

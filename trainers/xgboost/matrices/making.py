@@ -1,0 +1,45 @@
+"""XGBoost's matrices of a worker's rows, in memory or on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from trainers.channels import QID, WEIGHT, Table
+from trainers.xgboost.matrices.categories import as_xgboost_takes
+from trainers.xgboost.matrices.spooled import Spooled
+
+Kind = tuple[str, int]
+"""How rows are held: a method, and the bins that it takes."""
+PLAIN: Kind = ("plain", 0)
+KEPT = 2
+"""Values of `max_bin`, or ways to hold rows, that a gang keeps matrices for: those that trials used last."""
+
+
+def kind_of(hyperparameters: Mapping[str, Any]) -> Kind:
+    """Which matrices a configuration needs."""
+    if hyperparameters.get("tree_method") in ("exact", "approx") or hyperparameters.get("booster") == "gblinear":
+        return PLAIN
+    return "quantile", int(hyperparameters.get("max_bin") or 256)
+
+
+def matrix(kind: Kind, rows: Table | Spooled, threads: int) -> Any:
+    """Rows as XGBoost holds them; those of `Spooled` stay on disk, and XGBoost's pages beside them."""
+    import xgboost
+
+    options: dict[str, Any] = {"nthread": threads, "enable_categorical": True}
+    if kind != PLAIN:
+        options["max_bin"] = kind[1]
+    if isinstance(rows, Spooled):
+        return rows.matrix(xgboost.DMatrix if kind == PLAIN else xgboost.ExtMemQuantileDMatrix, options)
+    options |= {
+        "data": as_xgboost_takes(rows.features),
+        "label": rows.labels,
+        "feature_names": None if rows.feature_names is None else list(rows.feature_names),
+        **rows.said,  # By XGBoost's own names.
+    }
+    if QID in rows.said and WEIGHT in rows.said:  # One a query.
+        options[WEIGHT] = rows.said[WEIGHT][np.unique(rows.said[QID], return_index=True)[1]]
+    return (xgboost.DMatrix if kind == PLAIN else xgboost.QuantileDMatrix)(**options)
