@@ -182,6 +182,10 @@ class PlacedExamples:
         """See `Source.read`: there is no table."""
         raise no_table(self.kind)
 
+    def each(self, rank: int, world_size: int) -> NoReturn:
+        """See `read`."""
+        raise no_table(self.kind)
+
     def read_whole(self) -> Table:
         """See `read`."""
         self.read(0, 1)

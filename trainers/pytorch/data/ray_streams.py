@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import queue
+import threading
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any
 
@@ -24,6 +25,7 @@ STALL_SECONDS = 300.0
 AHEAD = 2
 """Batches that are made ready before they are asked for."""
 
+_LOOK_SECONDS = 0.5
 _SEEDS = 2**31
 _END = object()
 
@@ -92,29 +94,68 @@ class RayStream:
                 "pass; leave CPUs of the cluster free for reading it, or look for what holds it up"
             ) from None
         except Exception as error:  # Of the user's functions, and Ray's own.
-            why = str(error).strip().splitlines() or [type(error).__name__]
+            why = (str(error).strip().splitlines() or [type(error).__name__])[-1].strip()
             raise DataError(
-                f"channel {self.name!r}: its Ray Dataset ended early, after {read} batches of this pass: {why[-1]}"
+                f"channel {self.name!r}: its Ray Dataset ended early, after {read} batches of this pass: {why}"
             ) from error
         self._whole = True
 
 
-def _in_time(batches: Generator[Any] | Iterator[Any]) -> Iterator[Any]:
-    """The same batches, the next one taken while one is used.
+def _in_time(batches: Iterator[Any]) -> Iterator[Any]:
+    """The same batches, the next one taken by a thread while one is used.
 
     Raises:
         TimeoutError: one does not come.
     """
-    pool = ThreadPoolExecutor(1, thread_name_prefix="ray-data")
+    reader = _Reader(batches)
     try:
-        following = pool.submit(next, batches, _END)
-        while (batch := following.result(STALL_SECONDS)) is not _END:
-            following = pool.submit(next, batches, _END)
+        while True:
+            try:
+                batch, error = reader.ready.get(timeout=STALL_SECONDS)
+            except queue.Empty:
+                raise TimeoutError from None
+            if error is not None:
+                raise error
+            if batch is _END:
+                return
             yield batch
     finally:
-        if isinstance(batches, Generator):
-            pool.submit(batches.close)  # Behind a batch that is on its way; the execution ends with all readers.
-        pool.shutdown(wait=False)
+        # This may run wherever Python collects garbage: a lock that is taken here may be held by this very thread.
+        reader.left = True
+
+
+class _Reader(threading.Thread):
+    """Reads batches ahead, one at a time, until it is left; then it ends its part of the execution."""
+
+    def __init__(self, batches: Iterator[Any]) -> None:
+        super().__init__(name="ray-data", daemon=True)
+        self.ready: queue.Queue[tuple[Any, Exception | None]] = queue.Queue(1)
+        self.left = False
+        self._batches = batches
+        self.start()
+
+    def run(self) -> None:
+        """Reads."""
+        try:
+            for batch in self._batches:
+                self._put(batch, None)
+                if self.left:
+                    break
+            else:
+                self._put(_END, None)
+        except Exception as error:  # Whoever takes the batches raises it.
+            self._put(None, error)
+        finally:
+            if isinstance(self._batches, Generator):
+                self._batches.close()
+
+    def _put(self, batch: Any, error: Exception | None) -> None:
+        while not self.left:
+            try:
+                self.ready.put((batch, error), timeout=_LOOK_SECONDS)
+            except queue.Full:
+                continue
+            return
 
 
 class StreamedBatches(Arriving):
