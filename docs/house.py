@@ -31,6 +31,7 @@ SCRIPTS = (
     "xgboost_efficiency",
     "second_backend",
     "torch_throughput",
+    "streaming",
     "gpu",
     "parameter_server",
     "program_cost",

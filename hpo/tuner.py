@@ -208,6 +208,7 @@ class HyperparameterTuner(TunedJob):
         settings = jobs.sized(settings, channels, self._say)
         job = jobs.NewJob.of(settings, channels, job_name, self._store, self.TUNING_JOB_NAME_MAX_LENGTH, apart=not wait)
         self.settings = settings
+        self._allowed |= {*jobs.inputs_code(job.row.spec["inputs"]).values()}
         with jobs.Interrupts(self._say) if wait else nullcontext() as interrupts:
             record = job.write()
             self.latest_tuning_job = jobs.TuningJob(name=job.row.name)

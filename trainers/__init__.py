@@ -12,7 +12,7 @@ from trainers.process import spin_less
 if TYPE_CHECKING:
     from ray.train import ScalingConfig as ScalingConfig
 
-    from trainers.channels import Channel as Channel, Folder as Folder
+    from trainers.channels import Channel as Channel, Examples as Examples, Folder as Folder
     from trainers.errors import (
         ConfigurationError as ConfigurationError,
         DataError as DataError,

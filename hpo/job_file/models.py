@@ -266,7 +266,9 @@ class JobSpec(_JobOptions, JobKeys):  # type: ignore[misc, valid-type]  # made o
 
     def code(self) -> list[NamedCode]:
         """The Python code that it names, which would be imported and called."""
-        return [*self.trainer.code(), *self.tuning.code()]
+        channels = (self.data and self.data.channels) or {}
+        of_data = [code for name, files in channels.items() for code in files.code(f"data.channels.{name}")]
+        return [*self.trainer.code(), *self.tuning.code(), *of_data]
 
     def channels(self, data_dir: str | None) -> dict[str, Any]:
         """The channels, as `HyperparameterTuner.fit` takes them."""
@@ -300,12 +302,3 @@ class JobSpec(_JobOptions, JobKeys):  # type: ignore[misc, valid-type]  # made o
             "store": self.store,
             "callbacks": self.trackers.callbacks() if self.trackers else (),
         }
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON schema of job files, for editors."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **JobSpec.model_json_schema(),
-        "title": "Warmband tuning job",
-    }

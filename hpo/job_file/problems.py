@@ -62,6 +62,8 @@ def problems_beside(values: Mapping[str, Any], form: Iterable[Problem]) -> list[
         problems.append(Problem(keys=("data",), text=f"data is missing; give a group of keys: {what}"))
     if data is not None and isinstance(trainer, XGBoostSpec | TorchSpec | ParameterServerSpec | RayTrainSpec):
         problems += _of_folders(data, trainer.type)
+    if data is not None and isinstance(trainer, XGBoostSpec | ScriptSpec | RayTrainSpec):
+        problems += _of_examples(data, trainer.type)
     takes: _Takes | None = None
     if isinstance(trainer, XGBoostSpec):
         takes = _Takes(hyperparameters=dict(trainer.hyperparameters), own_metrics=bool(trainer.metric_functions))
@@ -151,6 +153,15 @@ def _of_folders(data: Data, kind: str) -> Iterator[Problem]:
             yield Problem(
                 keys=keys, text=f"{dotted(keys)} is {files.folder!r}, and a trainer of type {kind} reads rows; {remedy}"
             )
+
+
+def _of_examples(data: Data, kind: str) -> Iterator[Problem]:
+    """Datasets of PyTorch, where the trainer reads tables or files."""
+    for name, files in (data.channels or {}).items():
+        if files.kind:
+            keys = ("data", "channels", name, files.kind)
+            text = f"{dotted(keys)} is for a trainer of type torch or parameter_server, and this one is {kind}"
+            yield Problem(keys=keys, text=f"{text}; give path or folder instead")
 
 
 def _of_conditions(tuning: Tuning) -> Iterator[Problem]:

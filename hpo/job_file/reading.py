@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -39,3 +40,12 @@ def read_job(path: str | Path, overrides: Iterable[str] = (), *, allow_code: boo
     check_allowed(spec.code(), allow_code, f"job file {str(path)!r}")
     spec._file = file
     return spec
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of job files, for editors."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **JobSpec.model_json_schema(),
+        "title": "Warmband tuning job",
+    }

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         check_allowed as check_allowed,
         check_record as check_record,
         in_record as in_record,
+        inputs_code as inputs_code,
         look_here_too as look_here_too,
     )
     from hpo.jobs.options import Options as Options, declared as declared, with_options as with_options

@@ -42,7 +42,14 @@ def in_record(spec: Mapping[str, Any], *, here: bool = False) -> list[NamedCode]
     from trainers.registry import code_in  # imports Ray
 
     named = {**code_in(spec["estimator"]), **strategy_code(spec["strategy"], spec.get("strategy_config"))}
+    named |= inputs_code(spec.get("inputs") or {})
     return [NamedCode(key=key, name=name, here=here) for key, name in named.items()]
+
+
+def inputs_code(recorded: Mapping[str, Any]) -> dict[str, str]:
+    """The functions that make datasets of a job's channels, as "module:name", out of the `inputs` of its record."""
+    how = {f"inputs.{name}": channel.get("open") or {} for name, channel in recorded.items()}
+    return {key: str(each["arguments"]["function"]) for key, each in how.items() if each.get("examples") == "named"}
 
 
 def check_record(spec: Mapping[str, Any], allowed: Container[str], name: str, remedy: str = LEAVE) -> None:

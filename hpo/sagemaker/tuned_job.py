@@ -120,7 +120,8 @@ class TunedJob:
         tuner = cls.__new__(cls)
         tuner._planned = settings.planned  # They may have been grown: no strategy is asked for so many at once.
         tuner.__init__(**settings.arguments(), store=store)  # type: ignore[misc]
-        tuner._allowed = tuner._allowed if allow_code else frozenset()
+        named = {code.name for code in in_record(job.spec)}
+        tuner._allowed = tuner._allowed | named if allow_code else frozenset()
         tuner.latest_tuning_job = TuningJob(name=tuning_job_name)
         return tuner
 

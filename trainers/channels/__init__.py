@@ -4,7 +4,7 @@ Row i belongs to rank `i % world_size`, whatever the source: shards are balanced
 mixed, and a worker can pick its rows out of a stream. Of several files some are read whole instead, and of large
 Parquet files some row groups, as many as leave shards balanced; so not every worker reads everything.
 
-A `Folder` has no rows, but files as they are.
+A `Folder` has no rows, but files as they are; `Examples` are datasets of PyTorch, with items of any shape.
 """
 
 from typing import TYPE_CHECKING
@@ -14,6 +14,13 @@ from trainers.lazy import load_when_used
 if TYPE_CHECKING:
     from trainers.channels.channel import Channel as Channel
     from trainers.channels.distribution import SHARDED as SHARDED, WHOLE as WHOLE, Distribution as Distribution
+    from trainers.channels.examples import (
+        KINDS as KINDS,
+        Examples as Examples,
+        OpenedExamples as OpenedExamples,
+        PlacedExamples as PlacedExamples,
+        Streamed as Streamed,
+    )
     from trainers.channels.files import Files as Files, LibsvmFiles as LibsvmFiles
     from trainers.channels.folder import (
         FETCH_SECONDS as FETCH_SECONDS,

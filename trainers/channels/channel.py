@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels.distribution import SHARDED, Distribution, check_distribution
+from trainers.channels.examples import Examples, OpenedExamples, PlacedExamples
 from trainers.channels.files import Files, LibsvmFiles, check_delimiter, open_files
 from trainers.channels.fingerprint import Parts
 from trainers.channels.folder import Folder, OpenedFolder, PlacedFolder
@@ -68,7 +69,7 @@ class Source(Protocol):
     def read(self, rank: int, world_size: int) -> Table:
         """The shard of one rank, read in this process."""
 
-    def place(self, num_workers: int) -> Files | LibsvmFiles | Memory | Shards | PlacedFolder:
+    def place(self, num_workers: int) -> Files | LibsvmFiles | Memory | Shards | PlacedFolder | PlacedExamples:
         """The channel as placed for the workers; for 0 workers, for this process."""
 
 
@@ -112,8 +113,8 @@ class Channel:
                 (X, y, said) with what else is said of each row, such as {"weight": w}, where X may be a sparse matrix
                 of SciPy's, whose absent entries are missing; a path, a URI (`s3://`, `gs://`, `file://`), a
                 directory, a pattern (`part-*.csv`), a `.manifest` of SageMaker's or a list of these, of .csv,
-                .parquet or .libsvm files; a
-                `ray.data.Dataset`; a `Folder` of files as they are; or a channel, which is returned under `name`.
+                .parquet or .libsvm files; a `ray.data.Dataset`; a `Folder` of files as they are; `Examples`, for
+                PyTorch; or a channel, which is returned under `name`.
             target: the column to predict, by name or position; None is the first column, with or without a header, or
                 the lower bound of the labels, if one is given.
             name: what the channel is called, for messages.
@@ -154,10 +155,10 @@ class Channel:
                 )
             return source if name == source.name else replace(source, name=name)
         with about(name):
-            if isinstance(source, Folder) and rows_only:
+            if isinstance(source, Folder | Examples) and rows_only:
                 raise ConfigurationError(
                     "target, header and delimiter are for rows, and so are weights and categories; leave them out for "
-                    "a Folder"
+                    f"{'a Folder' if isinstance(source, Folder) else 'Examples'}"
                 )
             return cls(name=name, source=_source(source, target, header, delimiter, given, named, distribution))
 
@@ -200,7 +201,9 @@ class Channel:
     def files_to_see(self) -> list[str]:
         """Paths and URIs of the files that every node with workers has to see alike; of a folder's, some."""
         source = self.source
-        return list(source.samples() if isinstance(source, OpenedFolder) else self.describe().get("files") or ())
+        if isinstance(source, OpenedFolder | OpenedExamples):
+            return source.samples()
+        return list(self.describe().get("files") or ())
 
     def fingerprint(self) -> str | None:
         """A short digest of what the rows are; None where that takes executing a Ray Dataset.
@@ -359,6 +362,8 @@ def _source(
     if distribution is not None:
         own = "give it to the Folder" if isinstance(source, Folder) else "leave it out for other sources"
         raise ConfigurationError(f"distribution={distribution!r} is for paths of files; {own}")
+    if isinstance(source, Examples):
+        return OpenedExamples.of(source)
     if isinstance(source, Folder):
         return OpenedFolder.of(source)
     if header is not None or delimiter != ",":
@@ -380,5 +385,6 @@ def _source(
         return RayData.of(source, target, given)
     raise ConfigurationError(
         f"cannot read from {type(source).__name__}; give a DataFrame, an array with two dimensions, a pair (X, y), "
-        "(X, y, {'weight': w}), paths or URIs of .csv, .parquet or .libsvm files, a ray.data.Dataset, or a Folder"
+        "(X, y, {'weight': w}), paths or URIs of .csv, .parquet or .libsvm files, a ray.data.Dataset, Examples, or a "
+        "Folder"
     )

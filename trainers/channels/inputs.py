@@ -9,6 +9,7 @@ from typing import Any
 
 from trainers.channels.channel import Channel
 from trainers.channels.distribution import SHARDED, WHOLE
+from trainers.channels.examples import OpenedExamples
 from trainers.channels.files import LibsvmFiles, agreed
 from trainers.channels.folder import OpenedFolder
 from trainers.channels.labels import LabelRule
@@ -99,8 +100,12 @@ class Reads:
     takes_folders: bool = False
     """Whether a channel may be a `Folder`; its `program` is then given a channel whose source is a `PlacedFolder`."""
 
+    takes_examples: bool = False
+    """Whether a channel may be `Examples`; its `program` is then given one whose source is `PlacedExamples`."""
+
     takes_categories: bool = True
     """Whether columns may hold categories; its `program` then reads tables with a DataFrame."""
+
     takes_sparse: bool = False
     """Whether rows may be sparse; its `program` then reads tables with a CSR matrix."""
 
@@ -150,4 +155,9 @@ def refuse_unread(channels: Mapping[str, Channel], trainer: Reads) -> None:
             raise ConfigurationError(
                 f"channel {name!r} is a Folder, {channel.source.listing.where!r}, and {who} takes none: it reads "
                 "rows; give the paths of .csv or .parquet files, or train by a program of yours, with ScriptTrainer"
+            )
+        if isinstance(channel.source, OpenedExamples) and not trainer.takes_examples:
+            raise ConfigurationError(
+                f"channel {name!r} is Examples.{channel.source.given.kind}, and {who} takes none: it reads tables; "
+                "give the paths of .csv or .parquet files, or train with TorchTrainer or ParameterServerTrainer"
             )

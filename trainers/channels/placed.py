@@ -18,6 +18,7 @@ from trainers.channels.table import Shards, Table, check_filled, check_shard
 from trainers.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:  # A worker loads the one that it reads.
+    from trainers.channels.examples import PlacedExamples
     from trainers.channels.files import Files, LibsvmFiles
     from trainers.channels.folder import PlacedFolder
     from trainers.channels.memory import Memory
@@ -29,7 +30,7 @@ class PlacedChannel:
 
     name: str
     num_workers: int
-    source: Files | LibsvmFiles | Memory | Shards | PlacedFolder
+    source: Files | LibsvmFiles | Memory | Shards | PlacedFolder | PlacedExamples
     rules: tuple[LabelRule, ...] = ()
 
     def read(self, rank: int, world_size: int) -> Table:

@@ -11,15 +11,15 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.optim import Optimizer
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 
 from trainers import steady
 from trainers.errors import DivergedError, TrialError
 from trainers.gangs import Assignment, Report
+from trainers.pytorch import plain
 from trainers.pytorch.data import Batches, BatchSize, PreparedData, Shard, Worker, unplanned
 from trainers.pytorch.distribution import Distribution, MicroBatch, trained
 from trainers.pytorch.layouts import Forecast, Layout, Parts, follow
-from trainers.pytorch.plain import no_state, norm, number, other_workers, plain_state
 from trainers.pytorch.plan import ModelPlan
 from trainers.pytorch.rates import LearningRateRule, scaled
 from trainers.pytorch.state import Mixed, TorchCheckpoint, random_state, shards
@@ -74,11 +74,9 @@ class TrainContext:
             worker.models.precision(self.hyperparameters, worker.device),
             resumed.scale_of(parts.gang.rank) if resumed else None,
         )
-        self._distribution = distribution
-        self._resumed = resumed
+        self._distribution, self._resumed = distribution, resumed
         self._on_report, self._on_end, self._halted, self._beat = on_report, on_end, halted, beat
-        self._stop = assignment.stop
-        self._rule = LearningRateRule.of(assignment.hyperparameters)
+        self._stop, self._rule = assignment.stop, LearningRateRule.of(assignment.hyperparameters)
         self._data = PreparedData(
             worker.shards,
             worker.shard_rows,
@@ -95,8 +93,7 @@ class TrainContext:
         self._micro: MicroBatch | None = None
         self._steps: WeakKeyDictionary[Optimizer, Iterator[MicroBatch]] = WeakKeyDictionary()
         self._optimizer: Optimizer | None = None
-        self._updates = resumed.updates if resumed else 0
-        self._owners = shards.Owners()
+        self._updates, self._owners = resumed.updates if resumed else 0, shards.Owners()
 
     @property
     def checkpoint(self) -> dict[str, Any] | None:
@@ -116,6 +113,10 @@ class TrainContext:
         """
         return self._data.shard(channel, labels)
 
+    def dataset(self, channel: str) -> Dataset[Any]:
+        """All `Examples` of a channel, by its name: for a DataLoader of your own, which `prepare_data` deals out."""
+        return self._data.dataset(channel)
+
     def prepare_data(
         self,
         data: str | DataLoader[Any],
@@ -123,6 +124,8 @@ class TrainContext:
         shuffle: bool = True,
         labels: torch.dtype = torch.float32,
         sharded: bool | None = None,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        num_workers: int = 0,
     ) -> Batches:
         """Batches of this worker's part of the data; one iteration is one pass.
 
@@ -130,17 +133,21 @@ class TrainContext:
         that has fewer rows gets smaller ones, and `step` weighs them. Batches are copies, which may be changed.
 
         Args:
-            data: a channel, whose rows stay on the device and are cut into batches of the hyperparameters' size; or a
-                DataLoader, with the rows that its sampler draws.
+            data: a channel, whose rows stay on the device and are cut into batches of the hyperparameters' size, or
+                whose examples are loaded in such batches; or a DataLoader, with the rows that its sampler draws.
             shuffle: another order in each pass, for a channel; a DataLoader's sampler says what comes.
             labels: as for `shard`.
             sharded: of a DataLoader: True, its rows are this worker's own, made of `shard`, say; False, each worker has
                 all rows, and they are dealt out to the workers. None is False, where `shard` was not called before.
+            collate_fn: makes a batch of a list of a channel's `Examples`; None stacks tensors.
+            num_workers: processes that load them; 0 loads them in this one.
 
         Raises:
             TrialError: there is no such channel; the DataLoader cannot be followed, or it may hold rows of `shard`.
         """
-        return self._data.prepare(data, shuffle=shuffle, labels=labels, sharded=sharded)
+        return self._data.prepare(
+            data, shuffle=shuffle, labels=labels, sharded=sharded, collate_fn=collate_fn, num_workers=num_workers
+        )
 
     def prepare_model(self, model: Model, plan: ModelPlan | None = None) -> Model:
         """The model on `device`, with rank 0's parameters, ready for `step`; it is the same object.
@@ -185,7 +192,7 @@ class TrainContext:
         """
         if self.first_step_at is None:
             self.first_step_at = steady.now()
-        most = norm(max_norm)
+        most = plain.norm(max_norm)
         steps = self._steps_with(optimizer)
         micro = self._micro or next(steps)
         inputs = self._mixed.leaves(trained(optimizer)) if len(self._steps) > 1 else None
@@ -222,10 +229,7 @@ class TrainContext:
             self._epoch, self._done = epoch, 0.0
             yield epoch
             if self._reported <= epoch:
-                raise TrialError(
-                    f"rank {self.rank} ended {self._now} without a report; call report() in every {self._worker.unit}, "
-                    "on every rank"
-                )
+                raise plain.unreported(self.rank, self._now, self._worker.unit)
             epoch += 1
 
     def steps(self, batches: Batches) -> Iterator[Any]:
@@ -240,9 +244,7 @@ class TrainContext:
             TrialError: the trainer has no `steps_per_report`.
         """
         if self._worker.steps is None:
-            raise TrialError(
-                "context.steps() takes a trainer with steps_per_report=100, say, which has a report so often"
-            )
+            raise TrialError("context.steps() takes a trainer with steps_per_report=100, say: a report so often")
         yield from batches.steps(self._worker.steps)
         if self._behind:
             self.synchronize()  # As at the end of a pass: servers hand in the optimizer's state.
@@ -268,13 +270,12 @@ class TrainContext:
         step = self._epoch + 1
         if self._reported >= step:
             raise TrialError(f"{self._now} was reported twice; call report() once in each of epochs()")
-        numbers = {name: number(name, value) for name, value in metrics.items()}
-        state = None if checkpoint is None and not final else plain_state(checkpoint, self._now)
+        numbers = {name: plain.number(name, value) for name, value in metrics.items()}
+        state = None if checkpoint is None and not final else plain.plain_state(checkpoint, self._now)
         if self._behind:
             self.synchronize()
         self._beat()
-        report = Report(step=step, metrics=numbers)
-        diverged = self._assignment.divergence(report)
+        diverged = self._assignment.divergence(report := Report(step=step, metrics=numbers))
         asked = bool(diverged) or (state is not None and (final or self._halted()))
         ends = self._peers.meet(f"the report of {self._now}", asked)
         self._reported = step
@@ -293,11 +294,7 @@ class TrainContext:
     def finish(self) -> None:
         """Raises where the function came back before it had reported every epoch."""
         if self._reported < self._stop:
-            raise TrialError(
-                f"the training function returned on rank {self.rank} after the reports of {self._reported} of "
-                f"{self._assignment.stop} {self._worker.unit}s; loop over context.epochs() and call report() in every "
-                f"{self._worker.unit}, or end the trial early with report(..., final=True)"
-            )
+            raise plain.returned_early(self.rank, self._reported, self._assignment.stop, self._worker.unit)
 
     def _counts(self) -> bool:
         """Whether the rows of this worker's batch count, or repeat others."""
@@ -308,7 +305,7 @@ class TrainContext:
         self._data.rewind()
         states = self._resumed.random if self._resumed else ()
         if states and len(states) != self._gang.world_size and not self._worker.elastic:
-            raise other_workers(len(states), self._gang.world_size)
+            raise plain.other_workers(len(states), self._gang.world_size)
         if self._gang.rank < len(states):
             random_state.put(states[self._gang.rank], self.device)
         else:
@@ -356,7 +353,7 @@ class TrainContext:
 
     def _save(self, state: dict[str, Any] | None, ended: dict[str, float] | None) -> None:
         if state is None:
-            raise no_state(None, self._now)
+            raise plain.no_state(None, self._now)
         apart, staged = shards.needed(state) or self.layout.pipeline > 1, None
         ends = self._gang.gather((random_state.take(self.device), self._mixed.state, apart))
         states, scales, in_shards = zip(*ends, strict=True)

@@ -158,3 +158,16 @@ def _instead(value: Any) -> str:
 
 def _is(one: object, other: object) -> bool:
     return one is other
+
+
+def unreported(rank: int, now: str, unit: str) -> TrialError:
+    """The error of a function that ends a unit without a report."""
+    return TrialError(f"rank {rank} ended {now} without a report; call report() in every {unit}, on every rank")
+
+
+def returned_early(rank: int, reported: int, stop: int, unit: str) -> TrialError:
+    """The error of a function that comes back before its last report."""
+    return TrialError(
+        f"the training function returned on rank {rank} after the reports of {reported} of {stop} {unit}s; loop over "
+        f"context.epochs() and call report() in every {unit}, or end the trial early with report(..., final=True)"
+    )

@@ -14,7 +14,7 @@ import torch
 from trainers.channels import PlacedChannel
 from trainers.errors import BrokenWorkerError, GangError, UnsavedError
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never, one_line
-from trainers.pytorch.data import Room, Shard, Stream, Worker, held
+from trainers.pytorch.data import Held, Room, Worker, held
 from trainers.pytorch.devices import breaks, collect, forget, tidy
 from trainers.pytorch.distribution import Distribution, Peers
 from trainers.pytorch.function import TrainFunction
@@ -217,7 +217,7 @@ def device_of(settings: FunctionSettings, context: WorkerContext) -> torch.devic
 def worker_of(
     settings: FunctionSettings,
     device: torch.device,
-    shards: Mapping[str, Shard | Stream],
+    shards: Mapping[str, Held],
     rows: Sequence[Mapping[str, int]],
     neighbours: int = 1,
 ) -> Worker:

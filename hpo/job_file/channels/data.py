@@ -6,6 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from hpo.job_file.channels.examples import ExampleKeys
 from hpo.job_file.known_keys import LIKENESS, Give, Strict
 from trainers.channels import ROLES, WHOLE, Distribution
 from trainers.checking import did_you_mean
@@ -20,8 +21,8 @@ OF_ROWS = ("target", *ROLES, "categorical", "header", "delimiter")
 """Keys of a channel that is read as rows."""
 
 
-class Files(Strict):
-    """Where a channel's rows are, or its files as they are."""
+class Files(ExampleKeys):
+    """Where a channel's rows are, its files as they are, or its examples."""
 
     path: Annotated[str | list[str] | None, Give("a path, or a list of paths")] = Field(
         None,
@@ -50,8 +51,9 @@ class Files(Strict):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if (self.path is None) == (self.folder is None):
-            raise ConfigurationError("give either path, for rows, or folder, for files as they are")
+        self.check_one("path", "folder")
+        if self.kind:
+            return self
         if self.folder is not None and (given := [name for name in OF_ROWS if name in self.model_fields_set]):
             raise ConfigurationError(f"{given[0]} is for rows; leave it out")
         return self
@@ -60,6 +62,8 @@ class Files(Strict):
         """The channel of that name."""
         from trainers.channels import Channel, Folder
 
+        if self.kind:
+            return Channel.of(self.examples(), name=name)
         if self.folder is not None:
             return Channel.of(Folder(self.folder, self.distribution or WHOLE), name=name)
         return Channel.of(

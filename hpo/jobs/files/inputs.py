@@ -17,10 +17,12 @@ from hpo.jobs.files.changes import changed, changes
 from trainers import storage
 from trainers.channels import (
     Channel,
+    Examples,
     Files,
     Folder,
     LibsvmFiles,
     Memory,
+    OpenedExamples,
     OpenedFolder,
     Table,
     agree,
@@ -190,7 +192,7 @@ def _how(channel: Channel, folder: str, *, copied: bool) -> dict[str, Any]:
     source = channel.source
     if channel.origin:
         return dict(channel.origin)
-    if isinstance(source, Files | LibsvmFiles | OpenedFolder):
+    if isinstance(source, Files | LibsvmFiles | OpenedFolder | OpenedExamples):
         return source.reopened_with()
     if not isinstance(source, Memory) or not copied:
         return {}
@@ -213,6 +215,8 @@ def _opened(name: str, how: Mapping[str, Any], datasets: _Datasets) -> Channel:
             )
         case {"folder": str(folder), "distribution": distribution}:
             return Channel.of(Folder(folder, distribution), name=name)
+        case {"examples": str(kind), "arguments": dict(arguments)}:
+            return Channel.of(Examples.of(kind, arguments), name=name)
         case {"copy": str(copy), "names": names}:
             table = _unpacked(copy, _copy(copy), names)
             return Channel(name=name, source=Memory.of_table(table))

@@ -12,8 +12,8 @@ import pytest
 from hpo import HyperparameterTuner
 from hpo.cli.reference import OPTIONS, options_table, reference
 from hpo.cli.views import ago, value_text
-from hpo.job_file.models import JobSpec, json_schema
-from hpo.job_file.reading import read_job
+from hpo.job_file.models import JobSpec
+from hpo.job_file.reading import json_schema, read_job
 from tests.support import yaml_text
 from tests.support.listed import hpo
 

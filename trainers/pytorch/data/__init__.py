@@ -16,6 +16,6 @@ if TYPE_CHECKING:
     from trainers.pytorch.data.prepared import PreparedData as PreparedData
     from trainers.pytorch.data.residence import Room as Room, held as held
     from trainers.pytorch.data.streaming import Stream as Stream
-    from trainers.pytorch.data.worker import Worker as Worker
+    from trainers.pytorch.data.worker import Held as Held, Worker as Worker
 
 load_when_used(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
@@ -14,14 +15,57 @@ from torch.utils.data import DataLoader
 
 from trainers.errors import TrialError
 from trainers.pytorch.data.batches import updates_of
-from trainers.pytorch.data.loaders import check_iteration
+from trainers.pytorch.data.loaders import check_iteration, in_own_words
 from trainers.pytorch.data.loading import Batches, Passes
 from trainers.pytorch.data.transfer import moved
 from trainers.pytorch.distribution import MicroBatch, Peers
 from trainers.pytorch.state import derive, random_state
 
 
-class IteratedBatches(Batches):
+class Arriving(Batches):
+    """Batches of which nobody knows how many there are before they have come.
+
+    Args:
+        device: where they go.
+        passes: is told of each.
+    """
+
+    def __init__(self, device: torch.device, passes: Passes) -> None:
+        super().__init__(lambda number: [], lambda number, start: iter(()), passes)
+        self._device = device
+
+    @abstractmethod
+    def _updates(self, number: int) -> Iterator[tuple[MicroBatch, Any]]:
+        """This worker's micro-batches of a pass, from its beginning."""
+
+    def __iter__(self) -> Iterator[Any]:
+        number, start = self.place.position
+        mine = self._latest = object()
+        try:
+            for at, (micro, batch) in enumerate(self._updates(number)):
+                if at < start:
+                    continue
+                self.place.position = (number, at + 1)
+                if not micro.rows and not torch.is_grad_enabled():
+                    self._passes.absent(1)  # An evaluation counts rows: none may come twice.
+                    continue
+                self._completes = micro.last
+                self._passes.begin(micro, number, self._done(at))
+                yield moved(batch, self._device)
+        finally:
+            if self._latest is mine:
+                self.place.position = (number + 1, 0)
+        self._passes.end()
+
+    def _done(self, at: int) -> float:
+        """The part of the pass before a batch; 0 where nobody knows how long it is."""
+        try:
+            return min(1.0, at / len(self))
+        except TypeError:
+            return 0.0
+
+
+class IteratedBatches(Arriving):
     """Batches of a DataLoader whose dataset says itself what comes, and when it ends.
 
     Dealt out, every worker reads all batches, and trains with every n-th. A worker's own (`sharded`) may be of any
@@ -50,58 +94,34 @@ class IteratedBatches(Batches):
         passes: Passes,
     ) -> None:
         check_iteration(loader)
-        super().__init__(lambda number: [], lambda number, start: iter(()), passes)
+        super().__init__(device, passes)
         self._loader = loader
         self._peers = peers
         self._steps = steps
         self._sharded = sharded
         self._seed = derive(seed, peers.rank) if sharded else seed
-        self._device = device
         self._compared = sharded or peers.world_size == 1
 
     def __len__(self) -> int:
         whole = len(self._loader)  # Raises TypeError where the dataset has no length, as the loader does.
         return whole if self._sharded else -(-whole // self._peers.world_size)
 
-    def __iter__(self) -> Iterator[Any]:
-        number, start = self.place.position
-        mine = self._latest = object()
-        try:
-            for at, (micro, batch) in enumerate(self._updates(number)):
-                if at < start:
-                    continue
-                self.place.position = (number, at + 1)
-                if not micro.rows and not torch.is_grad_enabled():
-                    self._passes.absent(1)  # An evaluation counts rows: none may come twice.
-                    continue
-                self._completes = micro.last
-                self._passes.begin(micro, number, self._done(at))
-                yield moved(batch, self._device)
-        finally:
-            if self._latest is mine:
-                self.place.position = (number + 1, 0)
-        self._passes.end()
-
-    def _done(self, at: int) -> float:
-        """The part of the pass before a batch; 0 where nobody knows how long it is."""
-        try:
-            return min(1.0, at / len(self))
-        except TypeError:
-            return 0.0
-
     def _updates(self, number: int) -> Iterator[tuple[MicroBatch, Any]]:
         """This worker's micro-batches of a pass."""
         rank, workers = self._peers.rank, self._peers.world_size
         source = _Drawn(self._loader, derive(self._seed, number), number)
         latest: Any = None
+        read = 0
         while True:
             came = list(islice(source, self._steps if self._sharded else self._steps * workers))
             self._compare(came)
+            read += len(came)
+            self._check_end(came, read)
             mine = came if self._sharded else came[rank::workers]
             if self._sharded:
-                sizes = self._told([_rows(batch) for batch in mine])
+                sizes = self._told([rows_in(batch) for batch in mine])
             else:
-                sizes = [[_rows(batch) for batch in came[other::workers]] for other in range(workers)]
+                sizes = [[rows_in(batch) for batch in came[other::workers]] for other in range(workers)]
             if not any(map(len, sizes)):
                 return
             for at, micro in enumerate(updates_of(rank, sizes, self._steps)):
@@ -112,6 +132,20 @@ class IteratedBatches(Batches):
                         "batch; use fewer workers, or smaller batches"
                     )
                 yield micro, latest
+
+    def _check_end(self, came: list[Any], read: int) -> None:
+        """Raises where the dataset ends before the length that it has."""
+        if len(came) == self._steps * (1 if self._sharded else self._peers.world_size) or self._loader.drop_last:
+            return
+        try:
+            said = len(self._loader)
+        except TypeError:
+            return
+        if read < said:
+            raise TrialError(
+                f"the DataLoader's {type(self._loader.dataset).__name__} ended early, after {read} of the {said} "
+                "batches that it has by len(); look for what broke off, or give it a length that is right"
+            )
 
     def _told(self, mine: list[int]) -> list[list[int]]:
         """By rank, the rows of each batch of an update."""
@@ -142,7 +176,7 @@ class _Drawn:
             if callable(told := getattr(part, "set_epoch", None)):
                 told(number)
         self._device = torch.device("cpu")
-        self._make: Callable[[], Iterator[Any]] = lambda: iter(_again(loader, seed))
+        self._make: Callable[[], Iterator[Any]] = lambda: in_own_words(iter(_again(loader, seed)))
         self._batches: Iterator[Any] | None = None
         with random_state.kept(self._device):
             random_state.seed_all(seed)
@@ -179,7 +213,7 @@ def _again(loader: DataLoader[Any], seed: int) -> DataLoader[Any]:
     )
 
 
-def _rows(batch: Any) -> int:
+def rows_in(batch: Any) -> int:
     """How many rows a batch has: the length of the first tensor in it."""
     first = next(_tensors(batch), None)
     return 1 if first is None or not first.ndim else len(first)

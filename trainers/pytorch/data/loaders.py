@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from trainers.errors import TrialError
+from trainers.errors import TrialError, WarmbandError
 from trainers.pytorch.data.batches import micro_batches, updates_of
 from trainers.pytorch.data.draws import Draws
 from trainers.pytorch.data.loading import Batches, Passes
@@ -65,7 +65,7 @@ def loader_batches(
         again = mine[0][:1] if torch.is_grad_enabled() else []  # As in `shard_batches`.
         chosen = [(at, mine[at] if plan[at].rows else again) for at in range(start, len(plan))]
         drawn = feed.over([(derive(seed, rank, number, at), rows) for at, rows in chosen if rows], number)
-        return sent(drawn, device, ahead=loader.num_workers > 0)
+        return sent(in_own_words(drawn), device, ahead=loader.num_workers > 0)
 
     return Batches(lambda number: shares.of(number)[0], load, passes)
 
@@ -211,6 +211,18 @@ class _Seeded(Dataset[Any]):
         seed_all(seed)
         several: Callable[[list[Any]], list[Any]] | None = getattr(self._dataset, "__getitems__", None)
         return several(rows) if several else [self._dataset[row] for row in rows]
+
+
+def in_own_words(batches: Iterator[Any]) -> Iterator[Any]:
+    """The same batches; of errors about data in a DataLoader's process, what they say, without its traceback."""
+    while True:
+        try:
+            batch = next(batches)
+        except StopIteration:
+            return
+        except WarmbandError as error:
+            raise type(error)(str(error).rpartition(f"{type(error).__name__}: ")[2].strip()) from error
+        yield batch
 
 
 def check_iteration(loader: DataLoader[Any]) -> None:

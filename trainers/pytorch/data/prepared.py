@@ -6,14 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from trainers.errors import TrialError
 from trainers.pytorch.data.batches import GLOBAL, PER_WORKER, BatchSize
+from trainers.pytorch.data.examples import ExampleSet, check_loading
 from trainers.pytorch.data.iterables import IteratedBatches
 from trainers.pytorch.data.loaders import loader_batches
 from trainers.pytorch.data.loading import Batches, Passes, Place, Shard, shard_batches
+from trainers.pytorch.data.ray_streams import RayStream, StreamedBatches
 from trainers.pytorch.data.streaming import Stream, stream_batches
+from trainers.pytorch.data.worker import Held
 from trainers.pytorch.distribution import Peers
 from trainers.pytorch.state import derive
 
@@ -35,7 +38,7 @@ class PreparedData:
 
     def __init__(
         self,
-        shards: Mapping[str, Shard | Stream],
+        shards: Mapping[str, Held],
         shard_rows: Mapping[str, Sequence[int]],
         peers: Peers,
         size: BatchSize | None,
@@ -72,6 +75,11 @@ class PreparedData:
     def shard(self, channel: str, labels: torch.dtype) -> Shard:
         """See `TrainContext.shard`."""
         rows = self._held(channel)
+        if isinstance(rows, ExampleSet | RayStream):
+            raise TrialError(
+                f"channel {channel!r} has examples, and no rows of features and labels; use "
+                f"prepare_data({channel!r}), or context.dataset({channel!r}), which has all of them"
+            )
         self._shown = channel
         if isinstance(rows, Stream):
             whole = rows.whole()
@@ -81,16 +89,43 @@ class PreparedData:
             labels=rows.labels.to(self._device, labels, copy=True),
         )
 
+    def dataset(self, channel: str) -> Dataset[Any]:
+        """See `TrainContext.dataset`."""
+        rows = self._held(channel)
+        if not isinstance(rows, ExampleSet):
+            raise TrialError(
+                f"channel {channel!r} is a table; context.shard({channel!r}) has this worker's rows of it as tensors"
+            )
+        return rows.dataset()
+
     def prepare(
-        self, data: str | DataLoader[Any], *, shuffle: bool, labels: torch.dtype, sharded: bool | None
+        self,
+        data: str | DataLoader[Any],
+        *,
+        shuffle: bool,
+        labels: torch.dtype,
+        sharded: bool | None,
+        collate_fn: Callable[[list[Any]], Any] | None,
+        num_workers: int,
     ) -> Batches:
         """See `TrainContext.prepare_data`."""
+        check_loading(collate_fn, num_workers)
+        whole = None if isinstance(data, DataLoader) else self._held(data)
+        if not isinstance(whole, ExampleSet | RayStream) and (collate_fn or num_workers):
+            given = "collate_fn" if collate_fn else "num_workers"
+            raise TrialError(f"{given} is for a channel of Examples; a DataLoader has its own, and a table needs none")
         if isinstance(data, DataLoader):
             batches = self._load(data, sharded)
         elif sharded is not None:
             raise TrialError(
                 f"sharded={sharded!r} is for a DataLoader; a channel's rows are each worker's own, so leave it out"
             )
+        elif isinstance(whole, ExampleSet | RayStream):
+            if labels is not torch.float32:
+                raise TrialError(
+                    f"labels={labels} is for a table; channel {data!r} has examples of types of their own: leave it out"
+                )
+            batches = self._of_examples(whole, shuffle, collate_fn, num_workers)
         else:
             batches = self._cut(data, shuffle, labels)
         if len(self._places) < len(self._resumed_at):
@@ -98,16 +133,15 @@ class PreparedData:
         self._places.append(batches.place)
         return batches
 
-    def _held(self, channel: str) -> Shard | Stream:
+    def _held(self, channel: str) -> Held:
         if channel not in self._shards:
             raise TrialError(f"there is no channel {channel!r}; fit() was given {', '.join(self._shards)}")
         return self._shards[channel]
 
     def _cut(self, channel: str, shuffle: bool, labels: torch.dtype) -> Batches:
         """A channel in batches."""
-        source, size = self._held(channel), self._size
-        if size is None:
-            raise TrialError(f"hyperparameters give no batch size; give {PER_WORKER} or {GLOBAL}")
+        source, size = self._held(channel), self._batch_size()
+        assert isinstance(source, Shard | Stream), "examples make their own batches"
         rows, seed = self._shard_rows[channel], self._order_seed()
         if isinstance(source, Stream):
             return stream_batches(
@@ -125,6 +159,37 @@ class PreparedData:
         return shard_batches(
             shard, rows, self._peers.rank, size, shuffle=shuffle, seed=seed, device=self._device, passes=self._passes
         )
+
+    def _of_examples(
+        self,
+        examples: ExampleSet | RayStream,
+        shuffle: bool,
+        collate_fn: Callable[[Any], Any] | None,
+        num_workers: int,
+    ) -> Batches:
+        size = self._batch_size()
+        if isinstance(examples, ExampleSet):
+            rows = size.per_worker_batch_size
+            loader = examples.loader(rows, shuffle=shuffle, collate_fn=collate_fn, num_workers=num_workers)
+            return self._load(loader, False)
+        if num_workers:
+            raise TrialError(f"num_workers={num_workers}: Ray Data's tasks read this channel; leave it out")
+        self._beat()
+        return StreamedBatches(
+            examples,
+            self._peers,
+            size,
+            shuffle=shuffle,
+            collate_fn=collate_fn,
+            seed=self._order_seed(),
+            device=self._device,
+            passes=self._passes,
+        )
+
+    def _batch_size(self) -> BatchSize:
+        if self._size is None:
+            raise TrialError(f"hyperparameters give no batch size; give {PER_WORKER} or {GLOBAL}")
+        return self._size
 
     def _order_seed(self) -> int:
         """Of the order in which the dataset that is prepared next comes."""

@@ -8,19 +8,20 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import torch
 
-from trainers.channels import PlacedChannel, Table, interleave
+from trainers.channels import PlacedChannel, PlacedExamples, Streamed, Table, interleave
 from trainers.errors import DataError
+from trainers.pytorch.data.examples import ExampleSet
 from trainers.pytorch.data.loading import Shard
+from trainers.pytorch.data.ray_streams import RayStream
 from trainers.pytorch.data.streaming import Stream
+from trainers.pytorch.data.worker import Held
 
 RESIDENT = 0.5
 """The part of a GPU's free memory that a gang's data may fill, all channels together."""
 
 
-def held(
-    channels: Mapping[str, PlacedChannel], ranks: Sequence[int], world_size: int, room: Room
-) -> dict[str, Shard | Stream]:
-    """The rows of each channel: whole, or in pieces where they come from a Ray Dataset of several blocks.
+def held(channels: Mapping[str, PlacedChannel], ranks: Sequence[int], world_size: int, room: Room) -> dict[str, Held]:
+    """The rows of each channel: whole, or in pieces where they come from a Ray Dataset of several blocks; or examples.
 
     Args:
         channels: placed for the gang.
@@ -89,7 +90,10 @@ def shard_of(name: str, table: Table) -> Shard:
         return Shard(features=torch.from_numpy(table.features), labels=torch.from_numpy(table.labels))
 
 
-def _held(channel: PlacedChannel, ranks: Sequence[int], world_size: int, room: Room) -> Shard | Stream:
+def _held(channel: PlacedChannel, ranks: Sequence[int], world_size: int, room: Room) -> Held:
+    if isinstance(channel.source, PlacedExamples):
+        form = channel.source.form
+        return RayStream(channel.name, form) if isinstance(form, Streamed) else ExampleSet(channel.name, channel.source)
     if channel.replicated:
         ranks = ranks[:1]
     pieces = [piece for rank in ranks for piece in channel.pieces(rank, world_size)]

@@ -6,12 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from trainers.pytorch.data.examples import ExampleSet
 from trainers.pytorch.data.loading import Shard
+from trainers.pytorch.data.ray_streams import RayStream
 from trainers.pytorch.data.streaming import Stream
 from trainers.pytorch.state import Models
 
 if TYPE_CHECKING:
     import torch
+
+
+Held = Shard | Stream | ExampleSet | RayStream
+"""A worker's part of a channel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +35,7 @@ class Worker:
     """
 
     device: torch.device
-    shards: Mapping[str, Shard | Stream]
+    shards: Mapping[str, Held]
     shard_rows: Mapping[str, Sequence[int]]
     models: Models
     neighbours: int = 1

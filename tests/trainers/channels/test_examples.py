@@ -1,0 +1,223 @@
+"""Examples as channels: what is in them, what is said of them, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from pyarrow import parquet
+
+from tests.support.examples import KINDS, ROWS, column_table, image_folder, image_table, text_file
+from trainers import Channel, ConfigurationError, DataError, Examples, ScalingConfig, ScriptTrainer, XGBoostTrainer
+from trainers.channels import OpenedExamples, PlacedExamples
+
+
+def opened(examples: Examples) -> OpenedExamples:
+    source = Channel.of(examples, name="train").source
+    assert isinstance(source, OpenedExamples)
+    return source
+
+
+def dataset(examples: Examples) -> Any:
+    placed = Channel.of(examples, name="train").place(1).source
+    assert isinstance(placed, PlacedExamples)
+    return pickle.loads(pickle.dumps(placed)).dataset()
+
+
+# ---- what is in them
+
+
+def test_images_of_a_folder_have_its_classes(tmp_path: Path) -> None:
+    rows = dataset(Examples.images(image_folder(tmp_path), size=(4, 6)))
+    image, label = rows[11]
+    assert len(rows) == ROWS
+    assert (image.shape, image.dtype, label) == ((3, 4, 6), torch.uint8, 1)
+    assert torch.all(image == 10 * 3)  # Ten of class a come first.
+    assert torch.all(rows[1][0] == 20)
+
+
+def test_images_without_classes_stand_alone(tmp_path: Path) -> None:
+    rows = dataset(Examples.images(image_folder(tmp_path, classes=False), mode="L"))
+    assert [rows[at].shape for at in (0, 1, 2)] == [(1, 8, 9), (1, 9, 9), (1, 10, 9)]
+
+
+def test_images_in_parquet_files(tmp_path: Path) -> None:
+    rows = dataset(Examples.images(image_table(tmp_path / "images.parquet"), size=4))
+    assert [int(label) for _, label in (rows[0], rows[1])] == [1, 0]
+    assert torch.all(rows[7][0] == 70)
+    held = pa.table({"image": [{"bytes": (tmp_path / "of-table/03.png").read_bytes(), "path": "x"}], "label": [0.5]})
+    parquet.write_table(held, tmp_path / "structs.parquet")
+    image, label = dataset(Examples.images(tmp_path / "structs.parquet"))[0]
+    assert torch.all(image == 30)
+    assert label == torch.tensor(0.5)
+
+
+def test_columns_have_the_types_and_shapes_of_their_files(tmp_path: Path) -> None:
+    row = dataset(Examples.columns(column_table(tmp_path / "columns.parquet")))[7]
+    assert torch.equal(row["grid"], torch.full((2, 3), 7.0))
+    assert torch.equal(row["tokens"], torch.arange(3, dtype=torch.int32))
+    assert (row["words"], row["kind"]) == ("word 7", "b")
+    assert [row[name].dtype for name in ("row", "short", "even")] == [torch.int64, torch.int32, torch.bool]
+    assert set(dataset(Examples.columns(tmp_path / "columns.parquet", only=["row"]))[0]) == {"row"}
+
+
+def test_columns_of_several_files_and_slices_of_lists(tmp_path: Path) -> None:
+    for name, start in (("a", 0), ("b", 5)):
+        tensors = pa.FixedShapeTensorArray.from_numpy_ndarray(np.arange(start, start + 12.0).reshape(3, 2, 2))
+        parquet.write_table(
+            pa.table({"t": tensors, "lists": [[[start, 1]], [], [[start, 2], [3, 4]]]}).cast(
+                pa.schema([("t", tensors.type), ("lists", pa.list_(pa.list_(pa.int64(), 2)))])
+            ),
+            tmp_path / f"{name}.parquet",
+            row_group_size=2,
+        )
+    rows = dataset(Examples.columns(tmp_path))
+    assert torch.equal(rows[4]["t"], torch.tensor([[9.0, 10.0], [11.0, 12.0]], dtype=torch.float64))
+    assert torch.equal(rows[5]["lists"], torch.tensor([[5, 2], [3, 4]]))
+    assert rows[1]["lists"].shape == (0, 2)
+
+
+def test_text_by_line_and_by_file(tmp_path: Path) -> None:
+    lines = dataset(Examples.text(text_file(tmp_path / "one.txt")))
+    assert [lines[at] for at in (0, 3, 19)] == ["line 0", "line 3", "line 19"]
+    for name in ("good/x.txt", "bad/y.txt"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(f"{name}\n\nthat's it")
+    (tmp_path / "one.txt").unlink()
+    files = dataset(Examples.text(tmp_path, each="file", labelled=True))
+    assert [files[at] for at in range(2)] == [("bad/y.txt\n\nthat's it", 0), ("good/x.txt\n\nthat's it", 1)]
+    labelled = dataset(Examples.text(tmp_path, labelled=True))
+    assert [labelled[at] for at in range(len(labelled))][3:] == [("good/x.txt", 1), ("", 1), ("that's it", 1)]
+
+
+# ---- what is said of them
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_record_opens_the_same_again(tmp_path: Path, kind: str) -> None:
+    source = opened(KINDS[kind](tmp_path))
+    about = json.loads(json.dumps({**source.describe(), "open": source.reopened_with()}))
+    again = opened(Examples.of(about["open"]["examples"], about["open"]["arguments"]))
+    assert again.fingerprint() == source.fingerprint()
+    assert again.describe() == source.describe()
+    assert source.rows == ROWS
+    assert all(map(os.path.exists, source.samples()))
+    assert bool(source.samples()) == (kind not in ("named", "iterable"))
+
+
+def test_a_fingerprint_is_of_files_and_of_what_is_asked_of_them(tmp_path: Path) -> None:
+    first = opened(Examples.images(image_folder(tmp_path), size=4)).fingerprint()
+    assert opened(Examples.images(tmp_path, size=5)).fingerprint() != first
+    (tmp_path / "a" / "00.png").rename(tmp_path / "a" / "000.png")
+    assert opened(Examples.images(tmp_path, size=4)).fingerprint() != first
+    [one, two] = [opened(Examples.named("tests.support.examples:Squares", rows=rows)) for rows in (5, 6)]
+    assert one.fingerprint() != two.fingerprint()
+
+
+# ---- what is refused
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Examples.images("x", size=0), "size=0: give pixels"),
+        (lambda: Examples.images("x", mode="rgb"), "mode='rgb': give 'RGB' or 'L'; did you mean 'RGB'?"),  # type: ignore[arg-type]
+        (lambda: Examples.images([]), "there are no paths"),
+        (lambda: Examples.text("x", each="word"), "each='word': give 'line' or 'file'"),  # type: ignore[arg-type]
+        (lambda: Examples.text(7), "7 is no path"),  # type: ignore[arg-type]
+        (lambda: Examples.columns("x", only="row"), "only='row': give names"),
+        (lambda: Examples.named("somewhere"), "give a function's name as 'module:name'"),
+        (lambda: Examples.named("a:b", size=(1, 2)), "so that a job's record can keep them"),
+        (lambda: Channel.of(Examples.named("no.such:thing")), "Examples.named 'no.such:thing' cannot be loaded"),
+        (lambda: Channel.of(Examples.named("tests.support.examples:nothing")), "made a list; let it return"),
+        (lambda: Channel.of(Examples.named("tests.support.examples:Squares", row=3)), "unexpected keyword"),
+        (lambda: Channel.of(Examples.named("tests.support.examples:Squares", rows=0)), "without rows"),
+        (lambda: Channel.of(Examples.images("/no/such")), "/no/such does not exist"),
+        (lambda: Channel.of(Examples.text("x.txt"), target="y"), "leave them out for a channel of Examples"),
+    ],
+)
+def test_what_cannot_be_is_refused(make: Any, words: str) -> None:
+    with pytest.raises((ConfigurationError, DataError)) as refused:
+        make()
+    assert words in str(refused.value)
+
+
+def test_errors_name_file_and_row(tmp_path: Path) -> None:
+    folder = image_folder(tmp_path / "images")
+    (folder / "a" / "04.png").write_bytes((folder / "a" / "06.png").read_bytes()[:40])
+    (folder / "b" / "05.png").write_text("no image")
+    rows = dataset(Examples.images(folder))
+    with pytest.raises(DataError, match=r"a/04\.png cannot be decoded as an image"):
+        rows[2]
+    with pytest.raises(DataError, match=r"b/05\.png cannot be decoded as an image \(it is no image\); replace it"):
+        rows[12]
+    (folder / "loose.png").write_bytes((folder / "a" / "06.png").read_bytes())
+    with pytest.raises(DataError, match=r"loose\.png is in no folder of a class, and others are, 'a' say"):
+        Channel.of(Examples.images(folder))
+
+    table = parquet.read_table(image_table(tmp_path / "images.parquet"))
+    broken = table.column("picture").to_pylist()
+    broken[17] = b"no image"
+    parquet.write_table(table.set_column(0, "picture", [broken]), tmp_path / "images.parquet")
+    with pytest.raises(DataError, match=r"'picture' of .*images\.parquet, row 18 cannot be decoded"):
+        dataset(Examples.images(tmp_path / "images.parquet"))[17]
+
+    (tmp_path / "bad.txt").write_bytes(b"fine\nnot \xff\n")
+    with pytest.raises(DataError, match=r"line 2 of .*bad\.txt is not UTF-8 \(invalid start byte at byte 4\)"):
+        dataset(Examples.text(tmp_path / "bad.txt"))[1]
+
+
+def test_errors_of_columns(tmp_path: Path) -> None:
+    def written(name: str, **columns: Any) -> Path:
+        parquet.write_table(pa.table(columns), tmp_path / name)
+        return tmp_path / name
+
+    first = written("a.parquet", x=[1, 2], y=[[1], [2]])
+    with pytest.raises(DataError, match=r"column 'x' of .*b\.parquet, row 3 has no value"):
+        dataset(Examples.columns([first, written("b.parquet", x=[1, 2, None], y=[[1], [2], []])]))
+    with pytest.raises(DataError, match=r"column 'y' of .*c\.parquet, row 2 has a list with a value missing"):
+        dataset(Examples.columns([first, written("c.parquet", x=[1, 2], y=[[1], [2, None]])]))
+    with pytest.raises(DataError, match=r"d\.parquet has double in column 'x', and .*a\.parquet has int64"):
+        Channel.of(Examples.columns([first, written("d.parquet", x=[1.5], y=[[1]])]))
+    with pytest.raises(DataError, match=r"e\.parquet has columns x, and .*a\.parquet has x, y"):
+        Channel.of(Examples.columns([first, written("e.parquet", x=[1])]))
+    with pytest.raises(DataError, match=r"column 'when' of .* is date32\[day\], which makes no tensor"):
+        Channel.of(Examples.columns(written("f.parquet", when=pa.array([1], pa.date32()))))
+    with pytest.raises(DataError, match=r"has no column 'z'; it has x, y"):
+        Channel.of(Examples.columns(first, only=["z"]))
+    (tmp_path / "g.parquet").write_bytes(b"PAR1 not")
+    with pytest.raises(DataError, match=r"g\.parquet is damaged or no Parquet file"):
+        Channel.of(Examples.columns(tmp_path / "g.parquet"))
+    written("a.parquet", x=[1], y=[[1]])
+    placed = Channel.of(Examples.columns(first)).place(1).source
+    assert isinstance(placed, PlacedExamples)
+    written("a.parquet", x=[1, 2, 3], y=[[1], [2], []])
+    with pytest.raises(DataError, match=r"a\.parquet has 3 rows, and had 1 when the channel was opened"):
+        placed.dataset()
+
+
+def test_trainers_of_tables_refuse_them_before_anything_starts(tmp_path: Path) -> None:
+    channels = {"train": Examples.text(text_file(tmp_path / "one.txt"))}
+    boosted = XGBoostTrainer(
+        scaling=ScalingConfig(num_workers=0), hyperparameters={"eval_metric": "error", "num_round": 1}
+    )
+    with pytest.raises(ConfigurationError, match=r"channel 'train' is Examples\.text, and XGBoostTrainer takes none"):
+        boosted.fit(channels)
+    (tmp_path / "program.py").write_text("")
+    with pytest.raises(ConfigurationError, match="ScriptTrainer takes none"):
+        ScriptTrainer(str(tmp_path / "program.py"), hyperparameters={"epochs": 1}).fit(channels)
+    with pytest.raises(ConfigurationError, match=r"Examples\.text is a dataset for PyTorch, and no table"):
+        Channel.of(channels["train"]).read_whole()
+
+
+def test_fewer_examples_than_workers_are_refused() -> None:
+    channel = Channel.of(Examples.named("tests.support.examples:Squares", rows=2))
+    with pytest.raises(DataError, match="2 rows"):
+        channel.look(3)
