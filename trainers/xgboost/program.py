@@ -23,8 +23,7 @@ from trainers.xgboost.booster import CPU, booster_parameters, check_device, devi
 from trainers.xgboost.evaluation import Evaluation, Share, Sum, classes_of, sum_over
 from trainers.xgboost.halting import Looks
 from trainers.xgboost.labels import check_margins, check_names, check_said
-from trainers.xgboost.matrices import KEPT, PLAIN, Kind, kind_of, matrix
-from trainers.xgboost.spooled import BLOCK_BYTES, Spooled
+from trainers.xgboost.matrices import BLOCK_BYTES, KEPT, PLAIN, Kind, Spooled, kind_of, matrix
 
 
 @dataclass(slots=True)
@@ -101,6 +100,7 @@ class XGBoostProgram:
         shards = {name: self._rows(name, context.rank, context.world_size, scratch) for name in self._channels}
         train = shards.pop("train")
         check_names("train", train.feature_names)  # A Ray Dataset's are known here at the earliest.
+        trim()
         loaded = time.perf_counter()
         self._session = _Session(context, _join(context), scratch, sum_over(context.world_size))
         joined = time.perf_counter()

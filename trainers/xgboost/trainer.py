@@ -16,9 +16,9 @@ from trainers.trainer import Trainer
 from trainers.tunable import Tunable
 from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
 from trainers.xgboost.checks import check_parameters
-from trainers.xgboost.external import check_channel, check_external, check_on_disk
 from trainers.xgboost.halting import goes_on_exactly
 from trainers.xgboost.labels import check_margins, check_names, check_said, check_several, label_rules
+from trainers.xgboost.matrices import check_channel, check_external, check_on_disk
 from trainers.xgboost.parameters import FIXED, ROUNDS, metric_names
 from trainers.xgboost.program import XGBoostProgram
 from trainers.xgboost.ray_backend import check_backend

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trainers.channels import QID, WEIGHT, Table
-from trainers.xgboost.spooled import Spooled
+from trainers.xgboost.matrices.spooled import Spooled
 
 Kind = tuple[str, int]
 """How rows are held: a method, and the bins that it takes."""

@@ -1,0 +1,22 @@
+"""XGBoost's matrices of a worker's rows, in memory and on disk."""
+
+from typing import TYPE_CHECKING
+
+from trainers.lazy import load_when_used
+
+if TYPE_CHECKING:
+    from trainers.xgboost.matrices.external import (
+        check_channel as check_channel,
+        check_external as check_external,
+        check_on_disk as check_on_disk,
+    )
+    from trainers.xgboost.matrices.making import (
+        KEPT as KEPT,
+        PLAIN as PLAIN,
+        Kind as Kind,
+        kind_of as kind_of,
+        matrix as matrix,
+    )
+    from trainers.xgboost.matrices.spooled import BLOCK_BYTES as BLOCK_BYTES, Spooled as Spooled
+
+load_when_used(__name__)
