@@ -19,7 +19,7 @@ from trainers.channels.memory import Memory, from_array, from_frame, from_parts,
 from trainers.channels.placed import PlacedChannel, about, check_labels, checked
 from trainers.channels.ray_data import RayData
 from trainers.channels.rows import BASE_MARGIN, LOWER, QID, UPPER, WEIGHT, checked_roles
-from trainers.channels.table import Heading, Shards, Table, check_shard, join
+from trainers.channels.table import Heading, Shards, Table, check_shard
 from trainers.errors import ConfigurationError
 
 
@@ -242,9 +242,10 @@ class Channel:
             DataError: rows are damaged; what `rules` say of labels is not checked.
         """
         with about(self.name):
-            if isinstance(self.source, Files | LibsvmFiles):
-                for piece in self.source.pieces(0, 1):
-                    yield join([piece]) if len(piece.labels) else piece  # Which checks it.
+            if isinstance(self.source, Files):
+                yield from self.source.pieces(0, 1, each=True)
+            elif isinstance(self.source, LibsvmFiles):
+                yield from self.source.pieces(0, 1)  # Which were checked line by line when they were opened.
             elif isinstance(self.source, Memory):
                 yield from self.source.pieces(BLOCK_ROWS)
             else:

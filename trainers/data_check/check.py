@@ -42,6 +42,10 @@ def check_data(channels: Mapping[str, Channel], *, workers: int | None = None) -
 
 
 def _scan(channel: Channel, counts: tuple[int, ...]) -> tuple[ChannelReport, RowHashes]:
+    import pyarrow.compute
+    import pyarrow.csv
+    import pyarrow.parquet  # noqa: F401  # Which takes its time, too, and each process once.
+
     columns, labels, hashes, sample = ColumnScan(), LabelScan(), RowHashes(), Sample()
     names, seconds = None, 0.0
     started = time.perf_counter()

@@ -67,7 +67,8 @@ def _of_rows(report: ChannelReport) -> Iterator[str]:
     if report.repeated >= OFTEN * report.rows:
         yield f"{report.name}: {report.repeated:,} of {report.rows:,} rows repeat another, label included"
     if report.contradictions >= OFTEN * report.rows:
-        yield f"{report.name}: rows of the same features have different labels, {report.contradictions:,} times"
+        often = "once" if report.contradictions == 1 else f"{report.contradictions:,} times"
+        yield f"{report.name}: rows of the same features have different labels, {often}"
 
 
 def _of_columns(report: ChannelReport) -> Iterator[str]:

@@ -247,7 +247,7 @@ def _bytes(channel: Channel) -> float:
     source = channel.source
     if not isinstance(source, Memory):
         return 0.0
-    return source.features.nnz * 8.0 if source.sparse else math.prod(source.features.shape) * 4.0
+    return float(source.features.nnz * 8 if source.sparse else math.prod(source.features.shape) * 4)
 
 
 # ---- copies

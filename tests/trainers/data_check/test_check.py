@@ -124,6 +124,20 @@ def test_damage_is_named_by_channel_file_and_row(tmp_path: Path) -> None:
         check_data({"train": Channel.of(str(tmp_path), name="train")})
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize(("column", "value"), [("y", np.nan), ("b", np.inf)])
+def test_a_row_that_cannot_be_trained_on_is_named(tmp_path: Path, kind: str, column: str, value: float) -> None:
+    for part in range(3):
+        frame = FRAME[:100].astype("float64")
+        frame.loc[7, column] = value if part == 1 else frame.loc[7, column]
+        if kind == "csv":
+            frame.to_csv(tmp_path / f"{part}.csv", index=False, na_rep="nan")
+        else:
+            frame.to_parquet(tmp_path / f"{part}.parquet", row_group_size=5)
+    with pytest.raises(DataError, match=rf"channel 'train': .*1\.{kind}: row 8: "):
+        check_data({"train": Channel.of(str(tmp_path), target="y", name="train")})
+
+
 def test_other_columns_than_those_of_train_are_refused() -> None:
     with pytest.raises(DataError, match="channel 'validation': columns lack 'b'"):
         check(FRAME, FRAME.drop(columns="b"))

@@ -7,16 +7,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels import fingerprint
-from trainers.channels.files.dealing import deal
-from trainers.channels.files.kinds import PACKING, is_packed
 from trainers.channels.files.partitions import with_values
+from trainers.channels.files.shares import File, Part, Share, shares, text_bytes
 from trainers.channels.fingerprint import Parts
 from trainers.channels.rows import QID, Queries, Roles
 from trainers.channels.table import ENCODE, Heading, Table, arrow_rows, join
@@ -32,44 +31,6 @@ _CELL_BYTES = 32
 _BLOCK_CELLS = 1 << 20
 _MOST_CELLS = 8 << 20
 _LEAST_PART = 4096
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class File:
-    """One file; `weight` is what balances shards: rows of a Parquet file, bytes of a CSV file.
-
-    Args:
-        path: where it is, in its file system.
-        weight: as above.
-        groups: rows of each row group of a Parquet file.
-        values: of the columns that the names of its directories make.
-    """
-
-    path: str
-    weight: int
-    groups: tuple[int, ...] = ()
-    values: tuple[float, ...] = ()
-
-    def row(self, groups: tuple[int, ...], before: int, place: int) -> int:
-        """The number of a row in the file, from 1, where row groups are read alone: `before` + `place` of these."""
-        left = before + place
-        for group in groups:
-            if left < self.groups[group]:
-                return sum(self.groups[:group]) + left + 1
-            left -= self.groups[group]
-        return left + 1
-
-
-_Part = tuple[File, tuple[int, ...]]
-"""A file, and which of its row groups; none stand for all."""
-
-
-_Dealt = tuple[list[_Part], int, int, tuple[int, ...]]
-"""Parts, the rank and the world that their rows are dealt to, and turns; see `arrow_rows`."""
-
-
-def _by_file(parts: Iterable[tuple[File, int]]) -> list[_Part]:
-    return [(file, tuple(group for _, group in own)) for file, own in groupby(parts, key=lambda part: part[0])]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -101,8 +62,8 @@ class Files:
 
     @property
     def text_bytes(self) -> int:
-        """Bytes of CSV files, about those of what is in them where they are compressed."""
-        return self._size(self.files)
+        """Bytes of CSV files; see `text_bytes`."""
+        return text_bytes(self.files)
 
     @property
     def _own_width(self) -> int:
@@ -183,8 +144,8 @@ class Files:
 
     def pieces(self, rank: int, world_size: int, *, each: bool = False) -> Iterator[Table]:
         """The same in pieces of few megabytes; with `each`, a piece is checked when it comes."""
-        for dealt in self._dealt(rank, world_size):
-            yield from self._pieces(*dealt, each=each)
+        for share in self._shares(rank, world_size):
+            yield from self._pieces(share.parts, share.rank, share.world_size, share.turns, each=each)
 
     def each(self, rank: int, world_size: int) -> Iterator[Table]:
         """The shard of one rank in pieces of few megabytes, each checked as it comes."""
@@ -192,38 +153,18 @@ class Files:
 
     def decoded(self, rank: int, world_size: int) -> float:
         """The share of all rows that a rank decodes to have its own."""
-        read = 0
-        for parts, *_ in self._dealt(rank, world_size):
-            read += sum(
-                sum(file.groups[group] for group in groups) if groups else file.weight for file, groups in parts
-            )
-        return read / sum(file.weight for file in self.files)
+        mine = sum(share.weight for share in self._shares(rank, world_size))
+        return mine / sum(file.weight for file in self.files)
 
-    def _dealt(self, rank: int, world_size: int) -> Iterator[_Dealt]:
+    def _shares(self, rank: int, world_size: int) -> Iterator[Share]:
         if QID in self.roles.names:  # Which are a rank's is known once all before were read.
-            yield [(file, ()) for file in self.files], rank, world_size, ()
-            return
-        dealt = deal([file.weight for file in self.files], world_size)
-        yield [(self.files[index], ()) for index in dealt.whole[rank]], 0, 1, ()
-        files = [self.files[index] for index in dealt.by_row]
-        left: list[_Part] = [(file, ()) for file in files]
-        if self._size(files) <= QUICK_BYTES:
-            yield left, rank, world_size, ()
-            return
-        if sum(len(file.groups) for file in files) > 1:
-            parts = [(file, group) for file in files for group in range(len(file.groups))]
-            dealt = deal([file.groups[group] for file, group in parts], world_size)
-            yield _by_file(parts[index] for index in dealt.whole[rank]), 0, 1, ()
-            left = [(parts[index][0], (parts[index][1],)) for index in dealt.by_row]
-        for part, turns in zip(left, dealt.turns, strict=True):
-            if rank in turns:
-                yield [part], rank, world_size, turns
+            yield Share([(file, ()) for file in self.files], rank, world_size)
+        else:
+            yield from shares(self.files, rank, world_size, small=lambda files: self._size(files) <= QUICK_BYTES)
 
     def _size(self, files: Sequence[File]) -> int:
-        """About how many bytes files have: CSV files as text, and Parquet files in memory."""
-        if self.kind == "csv":
-            return sum(file.weight * (PACKING if is_packed(file.path) else 1) for file in files)
-        return sum(file.weight for file in files) * self.width * 8
+        """Bytes of text, and about how many Parquet files have in memory."""
+        return text_bytes(files) if self.kind == "csv" else sum(file.weight for file in files) * self.width * 8
 
     def read_whole(self) -> Table:
         """All rows, in their order."""
@@ -234,7 +175,7 @@ class Files:
         return self
 
     def _pieces(
-        self, parts: Iterable[_Part], rank: int, world_size: int, turns: Sequence[int], *, each: bool
+        self, parts: Iterable[Part], rank: int, world_size: int, turns: Sequence[int] = (), *, each: bool = False
     ) -> Iterator[Table]:
         """The rows of one rank, out of files or row groups of them, one after the other."""
         seen, queries = 0, Queries() if QID in self.roles.names else None

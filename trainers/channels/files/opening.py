@@ -11,10 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from trainers.channels.files.files import MISSING, NO_ROWS, File, Files, damaged
+from trainers.channels.files.files import MISSING, NO_ROWS, Files, damaged
 from trainers.channels.files.kinds import ENDINGS, kind_of
 from trainers.channels.files.libsvm import LibsvmFiles, open_libsvm
 from trainers.channels.files.partitions import columns_of
+from trainers.channels.files.shares import File
 from trainers.channels.rows import Roles
 from trainers.channels.table import check_schema, unique_names, without_index
 from trainers.checking import nearest

@@ -14,7 +14,8 @@ from hypothesis import given, settings, strategies as st
 from tests.support.tables import frame, rows_of, same, write
 from trainers.channels import Channel, Table
 from trainers.channels.files.dealing import deal
-from trainers.channels.files.files import File, Files
+from trainers.channels.files.files import Files
+from trainers.channels.files.shares import File
 from trainers.errors import DataError
 
 
