@@ -23,7 +23,7 @@ from trainers.xgboost.booster import CPU, booster_parameters, check_device, devi
 from trainers.xgboost.evaluation import Evaluation, Share, Sum, classes_of, sum_over
 from trainers.xgboost.halting import Looks
 from trainers.xgboost.labels import check_margins, check_names, check_said
-from trainers.xgboost.matrices import BLOCK_BYTES, KEPT, PLAIN, Kind, Spooled, kind_of, matrix
+from trainers.xgboost.matrices import BLOCK_BYTES, KEPT, PLAIN, SCORED_BYTES, Kind, Spooled, kind_of, matrix
 
 
 @dataclass(slots=True)
@@ -228,7 +228,8 @@ class XGBoostProgram:
 
     def _matrix_to_score(self, rows: Table | Spooled) -> Any:
         """Rows as they are, not in bins: XGBoost predicts them twice as fast so."""
-        made = matrix(PLAIN, rows, self._opened().context.cpus)
+        few = rows.whole() if isinstance(rows, Spooled) and rows.nbytes <= SCORED_BYTES else rows
+        made = matrix(PLAIN, few, self._opened().context.cpus)
         if isinstance(rows, Spooled):
             rows.forget()
         return made

@@ -55,5 +55,7 @@ def test_a_worker_holds_no_more_after_twenty_values_of_max_bin_than_after_three(
     matrix = 3 * ROWS * COLUMNS
     # The rows that are scored are 8 bytes a number in memory; and labels, gradients and scores of both channels.
     rows = 8 * ROWS * COLUMNS * (way == "memory") + 2 * 40 * ROWS
-    assert max(held[3:]) - held[0] < rows + 2 * matrix * (way == "memory") + 64e6  # Beside them what XGBoost and Arrow load and keep.
+    assert (
+        max(held[3:]) - held[0] < rows + 2 * matrix * (way == "memory") + 64e6
+    )  # Beside them what XGBoost and Arrow load and keep.
     assert max(held[-3:]) - max(held[3:6]) < matrix
