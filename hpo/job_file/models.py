@@ -38,7 +38,7 @@ Positive = Annotated[int, Field(ge=1)]
 Column = Annotated[str | int | None, Give("a column's name, or its position")]
 Columns = Annotated[str | int | list[str | int] | None, Give("a column, or a list of columns")]
 
-OF_ROWS = ("target", *ROLES, "header", "delimiter")
+OF_ROWS = ("target", *ROLES, "categorical", "header", "delimiter")
 """Keys of a channel that is read as rows."""
 
 _TuningOptions, _JobOptions = options_model("tuning"), options_model("")
@@ -65,6 +65,7 @@ class Files(Strict):
     label_lower_bound: Column = Field(None, description="the column of what a label is at least, for survival:aft")
     label_upper_bound: Column = Field(None, description="that of what it is at most; infinite where nobody knows")
     qid: Column = Field(None, description="that of the query whose rows are ranked, which go to one worker together")
+    categorical: Columns = Field(None, description="columns of categories, text or whole numbers")
     header: bool | None = Field(None, description="whether a CSV file's first line has names; null looks for itself")
     delimiter: Annotated[str, Give("one character, such as ';'")] = Field(
         ",", min_length=1, max_length=1, description="what separates the cells of a CSV file"
@@ -74,10 +75,9 @@ class Files(Strict):
     def _check(self) -> Self:
         if (self.path is None) == (self.folder is None):
             raise ConfigurationError("give either path, for rows, or folder, for files as they are")
-        other = ("distribution",) if self.folder is None else OF_ROWS
-        if given := [name for name in other if name in self.model_fields_set]:
+        if given := self.model_fields_set & set(OF_ROWS if self.folder is not None else ["distribution"]):
             raise ConfigurationError(
-                f"{given[0]} is for {'a folder, and path reads rows' if self.folder is None else 'rows'}; leave it out"
+                f"{min(given)} is for {'rows' if self.folder else 'a folder, and path reads rows'}; leave it out"
             )
         return self
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         QID as QID,
         ROLES as ROLES,
         WEIGHT as WEIGHT,
+        Coding as Coding,
     )
     from trainers.channels.sparse import (
         from_parts_of as from_parts_of,

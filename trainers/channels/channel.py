@@ -15,12 +15,22 @@ from trainers.channels.files import Files, LibsvmFiles, check_delimiter, open_fi
 from trainers.channels.fingerprint import Parts
 from trainers.channels.folder import Folder, OpenedFolder, PlacedFolder
 from trainers.channels.labels import LabelRule
-from trainers.channels.memory import Memory, from_array, from_frame, from_parts, is_frame, plain_array
+from trainers.channels.memory import (
+    Memory,
+    check_no_categories,
+    from_array,
+    from_frame,
+    from_parts,
+    is_arrow,
+    is_frame,
+    of_arrow,
+    plain_array,
+)
 from trainers.channels.placed import PlacedChannel, about, check_labels, checked
 from trainers.channels.ray_data import RayData
-from trainers.channels.rows import BASE_MARGIN, LOWER, QID, UPPER, WEIGHT, checked_roles
+from trainers.channels.rows import BASE_MARGIN, LOWER, QID, UPPER, WEIGHT, Coding, checked_roles, named_columns
 from trainers.channels.table import Heading, Shards, Table, check_shard
-from trainers.errors import ConfigurationError
+from trainers.errors import ConfigurationError, DataError
 
 
 class Source(Protocol):
@@ -95,13 +105,14 @@ class Channel:
         label_lower_bound: str | int | None = None,
         label_upper_bound: str | int | None = None,
         qid: str | int | None = None,
+        categorical: str | int | Sequence[str | int] | None = None,
     ) -> Channel:
-        """Checks what can be checked without reading the data.
+        """Checks what can be checked without reading the data; of categorical columns in files, all rows are read.
 
         Args:
-            source: a pandas DataFrame; a NumPy array with two dimensions; a pair (X, y) of them, or (X, y, said) with
-                what else is said of each row, such as {"weight": w}, where X may be a sparse matrix of SciPy's, whose
-                absent entries are missing; a path, a URI (`s3://`, `gs://`, `file://`), a
+            source: a pandas DataFrame; a `pyarrow.Table`; a NumPy array with two dimensions; a pair (X, y) of them, or
+                (X, y, said) with what else is said of each row, such as {"weight": w}, where X may be a sparse matrix
+                of SciPy's, whose absent entries are missing; a path, a URI (`s3://`, `gs://`, `file://`), a
                 directory, a pattern (`part-*.csv`) or a list of these, of .csv, .parquet or .libsvm files; a
                 `ray.data.Dataset`; a `Folder` of files as they are; or a channel, which is returned under `name`.
             target: the column to predict, by name or position; None is the first column, with or without a header, or
@@ -115,6 +126,8 @@ class Channel:
             label_upper_bound: the column of what it is at most; infinite where that is not known.
             qid: the column of the queries whose rows are ranked, whole numbers; the rows of a query stand together, in
                 one file, and go to one worker.
+            categorical: columns whose values are categories, text or whole numbers, by name or position. Columns of
+                pandas' `category` dtype and Arrow dictionaries are, without a word.
 
         Raises:
             ConfigurationError: `target` or another argument does not fit the source.
@@ -127,14 +140,15 @@ class Channel:
             if not isinstance(header, bool | None):
                 raise ConfigurationError(f"header={header!r}: give True, False, or None to have it found out")
             check_delimiter(delimiter)
+            named = named_columns(categorical)
         if isinstance(source, Channel):
-            if target is not None or header is not None or delimiter != "," or checked_roles(given):
+            if target is not None or header is not None or delimiter != "," or checked_roles(given) or named:
                 raise ConfigurationError(
                     "target, header, delimiter and other columns' roles are a Channel's own: give them where it is made"
                 )
             return source if name == source.name else replace(source, name=name)
         with about(name):
-            return cls(name=name, source=_source(source, target, header, delimiter, given))
+            return cls(name=name, source=_source(source, target, header, delimiter, given, named))
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -197,6 +211,39 @@ class Channel:
         """The same channel, whose labels are checked by these rules wherever they are read."""
         return replace(self, rules=rules)
 
+    @property
+    def coding(self) -> Coding:
+        """The categories of features, by their places among the features: value number i has the code i."""
+        return self.source.coding if isinstance(self.source, Files | Memory) else {}
+
+    def feature(self, at: int) -> str:
+        """A feature for a message, by its place among the features."""
+        heading = self.source.heading
+        return f"column {heading.names[at]!r}" if heading and heading.names else f"column {at} beside the target"
+
+    def coded_like(self, train: Channel) -> Channel:
+        """The same channel, whose categories have the codes of the channel that is trained on.
+
+        Raises:
+            DataError: columns differ, or a category is none of these.
+        """
+        if not self.coding and not train.coding:
+            return self
+        self.check_like(train)
+        with about(self.name):
+            if not isinstance(self.source, Files | Memory):
+                raise DataError(
+                    f"channel {train.name!r} has categories, which this kind of source does not; write it to Parquet "
+                    "files"
+                )
+            for at in self.coding:
+                if at not in train.coding:
+                    raise DataError(
+                        f"{self.feature(at)} holds categories, and numbers in channel {train.name!r}; name it in "
+                        "categorical=[...] of both"
+                    )
+            return replace(self, source=self.source.coded(train.coding))
+
     def check_like(self, train: Channel) -> None:
         """Compares the columns with those of the channel that is trained on, as far as both are known.
 
@@ -243,7 +290,7 @@ class Channel:
         """
         with about(self.name):
             if isinstance(self.source, Files):
-                yield from self.source.pieces(0, 1, each=True)
+                yield from map(self.source.with_categories, self.source.pieces(0, 1, each=True))
             elif isinstance(self.source, LibsvmFiles):
                 yield from self.source.pieces(0, 1)  # Which were checked line by line when they were opened.
             elif isinstance(self.source, Memory):
@@ -269,29 +316,41 @@ class Channel:
 
 
 def _source(
-    source: Any, target: str | int | None, header: bool | None, delimiter: str, given: Mapping[str, Any]
+    source: Any,
+    target: str | int | None,
+    header: bool | None,
+    delimiter: str,
+    given: Mapping[str, Any],
+    categorical: Sequence[str | int],
 ) -> Source:
     paths = source if isinstance(source, list | tuple) else [source]
     if not paths:
         raise ConfigurationError("there are no paths; give at least one")
     if all(isinstance(path, str | os.PathLike) for path in paths):
-        return open_files([os.fspath(path) for path in paths], target, header, delimiter, given)
+        return open_files([os.fspath(path) for path in paths], target, header, delimiter, given, categorical)
     if isinstance(source, Folder):
-        if target is not None or header is not None or delimiter != "," or checked_roles(given):
+        if target is not None or header is not None or delimiter != "," or checked_roles(given) or categorical:
             raise ConfigurationError(
-                "target, header and delimiter are for rows, and so are weights; leave them out for a Folder"
+                "target, header and delimiter are for rows, and so are weights and categories; leave them out for a "
+                "Folder"
             )
         return OpenedFolder.of(source)
     if header is not None or delimiter != ",":
         raise ConfigurationError("header and delimiter are for CSV files; leave them out for other sources")
-    if is_frame(source):
-        return from_frame(source, target, given)
+    if is_frame(source) or is_arrow(source):
+        return from_frame(of_arrow(source) if is_arrow(source) else source, target, given, categorical)
     if isinstance(source, np.ndarray) or hasattr(source, "toarray"):
+        check_no_categories(categorical)
         return from_array(plain_array(source), target, given)
     if isinstance(source, tuple) and (len(source) == 2 or (len(source) == 3 and isinstance(source[2], Mapping))):
-        return from_parts(source[0], source[1], source[2] if len(source) == 3 else {}, target, given)
+        return from_parts(source[0], source[1], source[2] if len(source) == 3 else {}, target, given, categorical)
     # Whoever holds a Ray Dataset has imported Ray Data, which takes seconds.
     if "ray.data" in sys.modules and isinstance(source, sys.modules["ray.data"].Dataset):
+        if categorical:
+            raise ConfigurationError(
+                f"categorical={categorical!r} of a ray.data.Dataset: which categories there are would be known only "
+                "once all its rows were read; write it to Parquet files, or encode these columns as numbers"
+            )
         return RayData.of(source, target, given)
     raise ConfigurationError(
         f"cannot read from {type(source).__name__}; give a DataFrame, an array with two dimensions, a pair (X, y), "

@@ -29,15 +29,18 @@ def stride(rows: int, width: int) -> int:
     return max(1, -(-rows * width * 4 // MOST_BYTES))
 
 
-def of_rows(features: Any, labels: NDArray[np.float32], said: Mapping[str, NDArray[np.float32]]) -> str:
+def of_rows(
+    features: Any, labels: NDArray[np.float32], said: Mapping[str, NDArray[np.float32]], codes: Iterable[str] = ()
+) -> str:
     """Of rows in memory, by their values.
 
     Args:
         features: as `Table` has them, of one row in so many, as `stride` says.
         labels: of all rows.
         said: of all rows, as `Table` has it.
+        codes: digests of the categories of its columns, by code.
     """
-    digest = _start("rows", len(labels), features.shape[1])
+    digest = _start("rows", len(labels), features.shape[1], *codes)
     if isinstance(features, np.ndarray):
         digest.update(np.ascontiguousarray(features))
     elif is_sparse(features):

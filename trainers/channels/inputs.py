@@ -44,13 +44,24 @@ def open_channels(channels: Mapping[str, Any], *, train: bool = True) -> dict[st
 
 
 def agree(channels: Mapping[str, Channel]) -> dict[str, Channel]:
-    """The channels, those of libsvm files with one numbering of columns, and as many; see `files.agreed`."""
+    """The channels, those of libsvm files with one numbering of columns, and as many; see `files.agreed`.
+
+    Categories have the codes that they have in "train".
+
+    Raises:
+        DataError: one has a category that "train" has in no row, or other columns.
+    """
     found = {name: source for name, channel in channels.items() if isinstance(source := channel.source, LibsvmFiles)}
     others = [channel.source.heading for channel in channels.values() if isinstance(channel.source, Memory)]
     sources = agreed(found, max((heading.count for heading in others if heading), default=0))
-    return {
+    alike = {
         name: replace(channel, source=sources[name]) if name in sources else channel
         for name, channel in channels.items()
+    }
+    train = alike.get("train")
+    return {
+        name: channel if train is None or channel is train else channel.coded_like(train)
+        for name, channel in alike.items()
     }
 
 
@@ -87,6 +98,8 @@ class Reads:
     takes_folders: bool = False
     """Whether a channel may be a `Folder`; its `program` is then given a channel whose source is a `PlacedFolder`."""
 
+    takes_categories: bool = True
+    """Whether columns may hold categories; its `program` then reads tables with a DataFrame."""
     takes_sparse: bool = False
     """Whether rows may be sparse; its `program` then reads tables with a CSR matrix."""
 
@@ -110,6 +123,11 @@ def refuse_unread(channels: Mapping[str, Channel], trainer: Reads) -> None:
             raise ConfigurationError(
                 f"channel {name!r} says of its rows {', '.join(unread)}, which {who} does not read; leave "
                 f"{'it' if len(unread) == 1 else 'them'} out, or train with XGBoostTrainer"
+            )
+        if channel.coding and not trainer.takes_categories:
+            raise ConfigurationError(
+                f"channel {name!r} has categories, in {channel.feature(next(iter(channel.coding)))}, and {who} takes "
+                "numbers; encode them as such (pandas.get_dummies, say), or train with XGBoostTrainer"
             )
         if channel.sparse and not trainer.takes_sparse:
             raise ConfigurationError(

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.channels.rows import QID, WEIGHT, Queries, Roles, Said, as_said, check_said
+from trainers.channels.rows import (
+    QID,
+    WEIGHT,
+    Coding,
+    Queries,
+    Roles,
+    Said,
+    as_said,
+    check_said,
+    may_be_categories,
+    unseen,
+)
 from trainers.channels.sparse import is_sparse, stacked
 from trainers.errors import ConfigurationError, DataError
 
 LARGEST = float(np.finfo(np.float32).max)
 ENCODE = "encode it as numbers first (pandas.get_dummies, say)"
+NAME_IT = f"{ENCODE}, or name the column in categorical=[...]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -124,15 +136,16 @@ def arrow_rows(
     queries: Queries | None = None,
     turns: Sequence[int] = (),
     each: bool = False,
+    coding: Coding | None = None,
 ) -> Table:
-    """The rows of one rank in an Arrow table or record batch that `seen` rows lie before.
+    """The rows of one rank in an Arrow table or record batch that `seen` rows lie before; of categories, their codes.
 
     Errors give a row the `number` of its place in the block; by default, among all rows. Of `queries`, a rank has whole
     ones. Rows go to ranks in `turns`; by default, to one after the other. With `each`, features and labels are checked
     here, and errors name the row.
 
     Raises:
-        DataError: what is said of a row is wrong.
+        DataError: what is said of a row is wrong, or a category is not among those of `coding`.
     """
     number = number or (lambda place: seen + place + 1)
     mine: Any = slice((rank - seen) % world_size, None, world_size)
@@ -145,12 +158,18 @@ def arrow_rows(
         numbered = queries.numbers(_arrow_numbers(block.column(by_role[QID][0])), number, weights)
         mine = np.flatnonzero(numbered % world_size == rank)
         said[QID] = numbered[mine]
-    places = roles.features(block.num_columns)
+    places, coding = roles.features(block.num_columns), coding or {}
+
+    def codes(at: int, column: Any) -> NDArray[np.float32]:
+        name = columns[places[at]] if columns else str(at)
+        return coding[at].codes(column, lambda place: unseen(name, column[place].as_py(), number(place)))
+
     with np.errstate(over="ignore"):  # Too large becomes infinite, and `join` refuses that.
         labels = _arrow_numbers(block.column(roles.target))[mine].astype(np.float32)
         features = np.empty((len(labels), len(places)), np.float32)
         for at, place in enumerate(places):
-            features[:, at] = _arrow_numbers(block.column(place))[mine]
+            column = block.column(place)
+            features[:, at] = (codes(at, column) if at in coding else _arrow_numbers(column))[mine]
         for role, of_role in roles.said:
             if role != QID:
                 said[role] = as_said([_arrow_numbers(block.column(place))[mine] for place in of_role])
@@ -305,14 +324,26 @@ def check_filled(rows: int, said: Said) -> None:
         raise DataError(f"this worker has no rows, since there are fewer {few} than workers: use fewer workers")
 
 
-def check_schema(schema: Any) -> None:
-    """Raises where a column of an Arrow schema holds no numbers."""
+def check_schema(schema: Any, categorical: Collection[str] | None = None) -> None:
+    """Raises where a column of an Arrow schema holds no numbers.
+
+    Args:
+        schema: of all columns.
+        categorical: names of those that hold categories instead; None: none can.
+    """
     from pyarrow import types
 
     numbers = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
     for column in schema:
-        if not any(is_number(column.type) for is_number in numbers):
-            raise DataError(f"column {column.name!r} holds {column.type} values, no numbers; {ENCODE}")
+        if column.name in (categorical or ()):
+            if not may_be_categories(column.type):
+                raise DataError(
+                    f"column {column.name!r} holds {column.type} values, and categories are text or whole numbers; "
+                    f"write it as such, or leave it out of categorical"
+                )
+        elif not any(is_number(column.type) for is_number in numbers):
+            remedy = NAME_IT if may_be_categories(column.type) and categorical is not None else ENCODE
+            raise DataError(f"column {column.name!r} holds {column.type} values, no numbers; {remedy}")
 
 
 def count_unlabelled(labels: NDArray[np.float32]) -> int:

@@ -50,6 +50,7 @@ class FunctionTrainer(Trainer):
     resource_names: tuple[str, ...] = ("epochs",)
     fixed_names: tuple[str, ...] = (WORKERS,)
     unit: str = "epoch"
+    takes_categories: bool = False
     suffix: ClassVar[str] = ".pt"
     code_options: ClassVar[tuple[str, ...]] = (ARGUMENT,)
 

@@ -56,6 +56,7 @@ class SeveralTrainers(Trainer):
             *(whole for name, one in self.trainers.items() for whole in prefixed(name, dict.fromkeys(one.fixed_names))),
         )
         self.takes_folders = all(trainer.takes_folders for trainer in each)
+        self.takes_categories = all(trainer.takes_categories for trainer in each)
         self.takes_sparse = all(trainer.takes_sparse for trainer in each)
         self.takes_roles = tuple(role for role in ROLES if all(role in trainer.takes_roles for trainer in each))
         units = {trainer.unit for trainer in each}

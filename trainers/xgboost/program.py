@@ -23,7 +23,18 @@ from trainers.xgboost.booster import CPU, booster_parameters, check_device, devi
 from trainers.xgboost.evaluation import Evaluation, Share, Sum, classes_of, sum_over
 from trainers.xgboost.halting import Looks
 from trainers.xgboost.labels import check_margins, check_names, check_said
-from trainers.xgboost.matrices import BLOCK_BYTES, KEPT, PLAIN, SCORED_BYTES, Kind, Spooled, kind_of, matrix
+from trainers.xgboost.matrices import (
+    BLOCK_BYTES,
+    KEPT,
+    PLAIN,
+    SCORED_BYTES,
+    Kind,
+    Spooled,
+    check_method,
+    has_categories,
+    kind_of,
+    matrix,
+)
 
 
 @dataclass(slots=True)
@@ -37,6 +48,8 @@ class _Session:
     add: Sum
     said: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By channel; see `trainers.channels.Table`."""
+    categories: bool = False
+    """Some features have categories."""
     margins: dict[str, int] = field(default_factory=dict)
     """By channel, how many a row has."""
     shares: dict[str, Share] = field(default_factory=dict)
@@ -107,6 +120,7 @@ class XGBoostProgram:
         rows = {"train": train, **shards}
         self._session.said = {name: tuple(of_channel.said) for name, of_channel in rows.items()}
         self._session.margins = {name: _margins(of_channel) for name, of_channel in rows.items()}
+        self._session.categories = not isinstance(train, Spooled) and has_categories(train.features)
         self._check_all("train", train)
         self._session.spooled = train if isinstance(train, Spooled) else None
         self._session.matrices[kind_of(self._static)] = matrix(kind_of(self._static), train, context.cpus)
@@ -137,6 +151,8 @@ class XGBoostProgram:
         session = self._opened()
         for name, roles in session.said.items():  # The objective may be tuned.
             check_said(name, roles, assignment.hyperparameters, session.context.world_size)
+        if session.categories:
+            check_method("train", assignment.hyperparameters)
         check_margins(session.margins, assignment.hyperparameters)
         train = self._matrix_of(assignment.hyperparameters)
         evaluation = self._evaluation(assignment.hyperparameters)

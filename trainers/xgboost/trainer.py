@@ -18,7 +18,7 @@ from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
 from trainers.xgboost.checks import check_parameters
 from trainers.xgboost.halting import goes_on_exactly
 from trainers.xgboost.labels import check_margins, check_names, check_said, check_several, label_rules
-from trainers.xgboost.matrices import check_channel, check_external, check_on_disk
+from trainers.xgboost.matrices import as_model_knows, check_categories, check_channel, check_external, check_on_disk
 from trainers.xgboost.parameters import FIXED, ROUNDS, metric_names
 from trainers.xgboost.program import XGBoostProgram
 from trainers.xgboost.ray_backend import check_backend
@@ -190,6 +190,12 @@ class XGBoostTrainer(Trainer):
             check_said(name, channel.said, self.hyperparameters, workers or self.workers)
             if self.external_memory:
                 check_channel(name, channel)
+            check_categories(name, channel.coding, self.hyperparameters)
+            if channel.coding and self.backend == "xgboost_ray":
+                raise ConfigurationError(
+                    f"channel {name!r} has categories, and backend 'xgboost_ray' reads none; use backend='native', or "
+                    "encode them as numbers (pandas.get_dummies, say)"
+                )
             if channel.said and self.backend == "xgboost_ray":
                 raise ConfigurationError(
                     f"channel {name!r} says of its rows {', '.join(channel.said)}, and backend 'xgboost_ray' reads no "
@@ -237,6 +243,20 @@ class XGBoostTrainer(Trainer):
     def load_model(self, checkpoint: str) -> Any:
         """The checkpoint as an `xgboost.Booster`."""
         return load_booster(checkpoint, {}, read=self._read)
+
+    @staticmethod
+    def matrix(model: Any, frame: Any) -> Any:
+        """A DataFrame's rows as an `xgboost.DMatrix`, to predict with a model that knows categories.
+
+        Those that the model does not know are missing; XGBoost 3.2 itself takes some of them for others.
+
+        Args:
+            model: an `xgboost.Booster`, of `load_model` say.
+            frame: has the model's features among its columns, in any order, and categories as they are or as such.
+        """
+        import xgboost
+
+        return xgboost.DMatrix(as_model_knows(model, frame), enable_categorical=True)
 
     def probe_obstacle(self) -> str:
         """See `Trainer.probe_obstacle`."""

@@ -64,6 +64,9 @@ def _described(was: Mapping[str, Any], channel: Channel) -> Iterator[str]:
     for key in ("rows", "count"):
         if was.get(key) is not None and now.get(key) is not None and was[key] != now[key]:
             yield f"{'rows' if key == 'rows' else 'files'} are {now[key]:,}, and were {was[key]:,}"
+    were, are = was.get("categorical") or {}, now.get("categorical") or {}
+    if others := [repr(name) for name in {**were, **are} if were.get(name) != are.get(name)]:
+        yield f"categories are others, in {_some(others)}"
     before, after = _features(was) or [], _features_of(channel) or []
     if sorted(before) == sorted(after) and before != after:
         yield "columns are in another order"

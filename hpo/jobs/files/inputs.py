@@ -161,8 +161,9 @@ def open_inputs(recorded: Mapping[str, Any], *, data_dir: str | None = None) -> 
                 f"channel {name!r} cannot be opened again: {error}. Open it yourself, and give it to "
                 "HyperparameterTuner.attach(NAME).resume(inputs=...)"
             ) from error
+    channels = agree(channels)
     check_same(recorded, channels)
-    return agree(channels)
+    return channels
 
 
 def check_same(recorded: Mapping[str, Any], channels: Mapping[str, Channel]) -> None:
@@ -205,7 +206,7 @@ def _opened(name: str, how: Mapping[str, Any], datasets: _Datasets) -> Channel:
         case {"dataset": str(dataset), "part": str(part), "repeat": int(repeat)}:
             return replace(datasets.channels(dataset, repeat, how.get("data_dir"))[part], name=name)
         case {"paths": list(paths), "target": target, "header": header, "delimiter": delimiter}:
-            said = _one_each(how.get("said", {}))
+            said = {**_one_each(how.get("said", {})), "categorical": how.get("categorical")}
             return Channel.of(paths, target=target, header=header, delimiter=delimiter, name=name, **said)
         case {"folder": str(folder), "distribution": distribution}:
             return Channel.of(Folder(folder, distribution), name=name)

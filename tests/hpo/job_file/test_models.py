@@ -329,6 +329,16 @@ def test_channels_of_files_say_more_of_a_row_than_its_label(path: Path, tmp_path
     assert table.feature_names == ("a",)
 
 
+@pytest.mark.parametrize("categorical", ["town", ["town"], 1, [1]])
+def test_channels_of_files_have_categories(path: Path, tmp_path: Path, categorical: Any) -> None:
+    (tmp_path / "train.csv").write_text("y,town,a\n1,Rome,30\n0,Oslo,40\n")
+    file = {"path": str(tmp_path / "train.csv"), "categorical": categorical}
+    channels = opened(path, {"channels": {"train": file, "validation": file}})
+    assert channels["train"].coding[0].values == ("Oslo", "Rome")
+    with pytest.raises(ConfigurationError, match=r"line \d+.*categorical.*give a column, or a list of columns"):
+        opened(path, {"channels": {"train": {**file, "categorical": {"town": 1}}}})
+
+
 def test_a_missing_file_is_named_by_its_channel(path: Path, tmp_path: Path) -> None:
     file = {"path": str(tmp_path / "gone.csv")}
     with pytest.raises(DataError, match=r"channel 'train': .*gone\.csv"):

@@ -77,7 +77,7 @@ def test_rows_in_memory_are_copied_and_opened_again(source: Any, tmp_path: Path)
     check_alike(channels["train"], open_inputs(about)["train"])
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet", "csv without names", "several files", "weights"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "csv without names", "several files", "weights", "categories"])
 def test_files_are_opened_where_they_are(kind: str, tmp_path: Path) -> None:
     source: Any = tmp_path / "rows.csv"
     if kind == "csv":
@@ -91,6 +91,11 @@ def test_files_are_opened_where_they_are(kind: str, tmp_path: Path) -> None:
     elif kind == "weights":
         FRAME.abs().to_parquet(source := tmp_path / "rows.parquet")
         source = Channel.of(str(source), weight="c", base_margin="a")
+    elif kind == "categories":
+        FRAME.assign(a=list("xyzw") * 10, c=list("MS") * 20).astype({"c": "category"}).to_parquet(
+            source := tmp_path / "rows.parquet"
+        )
+        source = Channel.of(str(source), categorical=["a"])
     else:
         source = tmp_path / "part-*.csv"
         for part in (1, 2):
@@ -147,6 +152,29 @@ def test_files_that_came_and_went_are_named(tmp_path: Path) -> None:
     FRAME.assign(a=0).to_csv(tmp_path / "3.csv", index=False)
     with pytest.raises(DataError, match=r"4\.csv is new; file .*2\.csv is gone; file .*3\.csv has another content"):
         check_same(about, open_channels({"train": str(tmp_path)}))
+
+
+def test_channels_are_opened_again_with_the_codes_of_train(tmp_path: Path) -> None:
+    for name, values in (("train", "xyzw"), ("validation", "zx")):
+        FRAME.assign(a=(list(values) * 20)[:40]).to_csv(tmp_path / f"{name}.csv", index=False)
+    paths = {name: str(tmp_path / f"{name}.csv") for name in ("train", "validation")}
+    channels = open_channels({name: Channel.of(path, categorical="a") for name, path in paths.items()})
+    about = json.loads(json.dumps(record_inputs(channels, str(tmp_path / "job"))))
+    opened = open_inputs(about)
+    assert opened["validation"].read_whole().features["a"].cat.categories.tolist() == list("wxyz")
+    for name, channel in channels.items():
+        check_alike(channel, opened[name])
+
+
+def test_another_category_is_named_on_resume(tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    FRAME.assign(a=list("xyzw") * 10).to_csv(file, index=False)
+    _, about = recorded(Channel.of(str(file), categorical="a"), tmp_path)
+    FRAME.assign(a=list("xyzv") * 10).to_csv(file, index=False)
+    with pytest.raises(
+        DataError, match=r"channel 'train' has changed since the job began: .*categories are others, in 'a'"
+    ):
+        open_inputs(about)
 
 
 DAMAGES = {"gone": "not there: a job that is Completed keeps none", "cut short": "damaged", "a pickle": "damaged"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -17,8 +17,8 @@ from trainers.channels import fingerprint
 from trainers.channels.files.partitions import with_values
 from trainers.channels.files.shares import File, Part, Share, shares, text_bytes
 from trainers.channels.fingerprint import Parts
-from trainers.channels.rows import QID, Queries, Roles
-from trainers.channels.table import ENCODE, Heading, Table, arrow_rows, join
+from trainers.channels.rows import QID, Categories, Coding, Queries, Roles, described, framed
+from trainers.channels.table import NAME_IT, Heading, Table, arrow_rows, join
 from trainers.errors import DataError
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
@@ -49,6 +49,22 @@ class Files:
     """What stands behind the question mark of their URIs."""
     given: tuple[str, ...] = ()
     """The paths that they were found by."""
+    categorical: tuple[int, ...] = ()
+    """Which features hold categories, by their places among the features."""
+    coding: Coding = field(default_factory=dict)
+    """Their categories, which may be those of other files."""
+
+    def coded(self, coding: Coding) -> Files:
+        """The same rows with the codes of others.
+
+        Raises:
+            DataError: a category is none of these, naming file and row.
+        """
+        made = replace(self, coding=coding, categorical=tuple(coding))
+        if any(at not in self.coding or not _within(self.coding[at], of) for at, of in coding.items()):
+            for _ in made.pieces(0, 1):  # Raises at the row; where only a dictionary has more, there is none.
+                pass
+        return made
 
     @property
     def rows(self) -> int | None:
@@ -66,8 +82,8 @@ class Files:
         return text_bytes(self.files)
 
     @property
-    def _own_width(self) -> int:
-        """Columns that stand in the files."""
+    def own_width(self) -> int:
+        """How many columns stand in the files."""
         return self.width - len(self.files[0].values)
 
     def look(self) -> NDArray[np.float32] | None:
@@ -84,7 +100,8 @@ class Files:
         try:
             infos, whole = self._infos()
             values = [file.values for file in self.files if file.values]
-            read_as = (self.kind, self.columns, self.delimiter, self.roles.target, *self.roles.said, *values)
+            codes = [(at, categories.digest()) for at, categories in self.coding.items()]
+            read_as = (self.kind, self.columns, self.delimiter, self.roles.target, *self.roles.said, *values, *codes)
             return fingerprint.of_files(read_as, self.filesystem, infos, whole=whole)
         except OSError as error:
             raise _unreadable(error) from None
@@ -120,6 +137,7 @@ class Files:
             "columns": list(self.columns) if self.columns else None,
             "files": [self.scheme + file.path for file in self.files],
             **self.roles.described(self.columns),
+            **({"categorical": described(self.coding, self.heading.names)} if self.coding else {}),
         }
 
     def reopened_with(self) -> dict[str, Any]:
@@ -128,11 +146,12 @@ class Files:
         files = [f"{self.scheme}{file.path}{options}" for file in self.files]
         return {
             # Which directories make columns depends on the paths that were given.
-            "paths": list(self.given) if self._own_width < self.width else files,
+            "paths": list(self.given) if self.own_width < self.width else files,
             "target": self.roles.target,
             "header": None if self.kind == "parquet" else self.columns is not None,
             "delimiter": self.delimiter,
             **({"said": {role: list(places) for role, places in self.roles.said}} if self.roles.said else {}),
+            **({"categorical": self._coded_columns} if self.categorical else {}),
         }
 
     def read(self, rank: int, world_size: int) -> Table:
@@ -140,10 +159,22 @@ class Files:
 
         Of large Parquet files it is some row groups whole, so that not every rank decodes all of them.
         """
-        return join(self.pieces(rank, world_size))
+        return self.with_categories(join(self.pieces(rank, world_size)))
+
+    def with_categories(self, table: Table) -> Table:
+        """Rows of `pieces` with categories in the place of codes."""
+        if not self.coding:
+            return table
+        return replace(table, features=framed(table.features, table.feature_names, self.coding))
+
+    @property
+    def _coded_columns(self) -> list[int]:
+        """Where the columns with categories are among all."""
+        features = self.roles.features(self.width)
+        return [features[at] for at in self.categorical]
 
     def pieces(self, rank: int, world_size: int, *, each: bool = False) -> Iterator[Table]:
-        """The same in pieces of few megabytes; with `each`, a piece is checked when it comes."""
+        """The same in pieces of few megabytes, codes for categories; with `each`, a piece is checked when it comes."""
         for share in self._shares(rank, world_size):
             yield from self._pieces(share.parts, share.rank, share.world_size, share.turns, each=each)
 
@@ -197,6 +228,7 @@ class Files:
                         queries=queries,
                         turns=turns,
                         each=each,
+                        coding=self.coding,
                     )
                 except DataError as error:
                     raise DataError(f"{self.scheme}{file.path}: {error}") from None
@@ -204,21 +236,30 @@ class Files:
             if seen == before and not groups:
                 raise DataError(f"{self.scheme}{file.path} {NO_ROWS}")
 
-    def _blocks(self, file: File, groups: tuple[int, ...] = ()) -> Iterator[Any]:
-        """The rows of a file, or of some row groups of a Parquet file."""
+    def columns_alone(self, file: File, places: Sequence[int]) -> Iterator[Any]:
+        """Some of the columns that stand in a file, as Arrow record batches."""
+        return self._blocks(file, only=places)
+
+    def _blocks(self, file: File, groups: tuple[int, ...] = (), only: Sequence[int] | None = None) -> Iterator[Any]:
+        """The rows of a file, or of some row groups of a Parquet file; only some columns, or all and directories'."""
         import pyarrow as pa
 
+        places = range(self.own_width) if only is None else only
         try:
-            for block in self._csv_blocks(file) if self.kind == "csv" else self._parquet_blocks(file, groups):
-                yield with_values(block, file.values)
+            for block in (
+                self._csv_blocks(file, places) if self.kind == "csv" else self._parquet_blocks(file, groups, places)
+            ):
+                yield block if only is not None else with_values(block, file.values)
         except (OSError, pa.ArrowException) as error:
             raise DataError(self._problem(file, str(error))) from None
 
-    def _csv_blocks(self, file: File) -> Iterator[Any]:
+    def _csv_blocks(self, file: File, places: Sequence[int]) -> Iterator[Any]:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
-        names = [str(position) for position in range(self._own_width)]
+        names = [str(position) for position in range(self.own_width)]
+        text = pa.dictionary(pa.int32(), pa.string())
+        kinds = {names[at]: text if at in self._coded_columns else pa.float64() for at in range(self.own_width)}
         with self.filesystem.open_input_stream(file.path) as stream:
             yield from arrow_csv.open_csv(
                 stream,
@@ -232,36 +273,43 @@ class Files:
                 ),
                 parse_options=arrow_csv.ParseOptions(delimiter=self.delimiter),
                 convert_options=arrow_csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.float64()), null_values=list(MISSING)
+                    column_types=kinds,
+                    null_values=list(MISSING),
+                    strings_can_be_null=True,
+                    include_columns=[names[at] for at in places],
                 ),
             )
 
-    def _parquet_blocks(self, file: File, groups: tuple[int, ...]) -> Iterator[Any]:
+    def _parquet_blocks(self, file: File, groups: tuple[int, ...], places: Sequence[int]) -> Iterator[Any]:
         from pyarrow import parquet
 
         # Of large row groups a part at a time: by default, all bytes of one come into memory.
         large = max(file.groups) * self.width * 8 > QUICK_BYTES
         part = max(_LEAST_PART, _BLOCK_BYTES * 8 // self.width) if large else 0
+        names = self.columns or ()
+        coded = [names[at] for at in self._coded_columns if at < self.own_width]
         with (
             self.filesystem.open_input_file(file.path) as stream,
-            parquet.ParquetFile(stream, buffer_size=part) as opened,
+            parquet.ParquetFile(stream, buffer_size=part, read_dictionary=coded) as opened,
         ):
             rows = max(min(1024, _MOST_CELLS // self.width), _BLOCK_CELLS // self.width, 1)
             yield from opened.iter_batches(
-                batch_size=rows, row_groups=list(groups) or None, columns=list((self.columns or ())[: self._own_width])
+                batch_size=rows, row_groups=list(groups) or None, columns=[names[at] for at in places]
             )
 
     def _problem(self, file: File, message: str) -> str:
         """Pyarrow's error, with the line, the column's own name and the remedy."""
         path = self.scheme + file.path
-        text = re.match(r"In CSV column #(\d+): (?:Row #(\d+): )?.*invalid value '(.*)'", message, re.DOTALL)
-        if text and "\ufffd" in text[3]:
+        text = re.match(
+            r"In CSV column #(\d+): (?:Row #(\d+): )?.*invalid (?:value '(.*)'|UTF8 data)", message, re.DOTALL
+        )
+        if text and (text[3] is None or "\ufffd" in text[3]):
             return f"{path} is not UTF-8{self._where(file, text[2])}: save it as UTF-8"
         if text:
             position = int(text[1])
             column = repr(self.columns[position]) if self.columns else str(position)
             return (
-                f"{path}: column {column} holds {text[3]!r}{self._where(file, text[2])}, which is no number; {ENCODE}"
+                f"{path}: column {column} holds {text[3]!r}{self._where(file, text[2])}, which is no number; {NAME_IT}"
             )
         cells = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
         if cells:
@@ -284,6 +332,11 @@ class Files:
             lines = io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline="")
             filled = (number for number, line in enumerate(lines, 1) if line.strip("\r\n"))
             return f" in line {next(islice(filled, int(row) - 1, None), row)}"
+
+
+def _within(own: Categories, others: Categories) -> bool:
+    known = set(map(str, others.values))
+    return own.of_text == others.of_text and all(str(value) in known for value in own.values)
 
 
 def _cells(count: str) -> str:

@@ -8,15 +8,16 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from trainers.channels.files.files import MISSING, NO_ROWS, Files, damaged
+from trainers.channels.files.found_categories import find_categories
 from trainers.channels.files.kinds import ENDINGS, kind_of
 from trainers.channels.files.libsvm import LibsvmFiles, open_libsvm
-from trainers.channels.files.partitions import columns_of
+from trainers.channels.files.partitions import columns_of, values_of
 from trainers.channels.files.shares import File
-from trainers.channels.rows import Roles
+from trainers.channels.rows import Roles, coded_features, may_be_categories
 from trainers.channels.table import check_schema, unique_names, without_index
 from trainers.checking import nearest
 from trainers.errors import ConfigurationError, DataError
@@ -35,16 +36,18 @@ def open_files(
     header: bool | None,
     delimiter: str,
     said: Mapping[str, Any] | None = None,
+    categorical: Sequence[str | int] = (),
 ) -> Files | LibsvmFiles:
     """Finds the files that paths, URIs, directories and patterns stand for, and reads the head of each.
 
-    `said` is the columns of other roles, as `Roles.of` takes them.
+    `said` is the columns of other roles, as `Roles.of` takes them, `categorical` those whose values are categories:
+    these columns are read.
     """
     filesystem, scheme, infos, base = _find(paths)
     kind = _kind([info.path for info in infos])
     options = paths[0].partition("?")[2] if scheme else ""
     if kind == "libsvm":
-        _check_no_columns(target, header, delimiter, said or {})
+        _check_no_columns(target, header, delimiter, {**(said or {}), "categorical": categorical or None})
         return open_libsvm(filesystem, scheme, infos, options)
     if kind == "parquet" and (header is not None or delimiter != ","):
         raise ConfigurationError("header and delimiter are for CSV files; leave them out for Parquet files")
@@ -52,12 +55,14 @@ def open_files(
         heads = list(pool.map(lambda info: _head(filesystem, scheme, info, kind, header, delimiter), infos))
     names = [scheme + info.path for info in infos]
     _check_heads(names, heads, delimiter)
-    for head in heads:
-        check_schema(head.schema)
-    keys, values = columns_of(names, [info.path[len(base) :] for info in infos], heads[0].names or ())
+    keys, texts = columns_of(names, [info.path[len(base) :] for info in infos], heads[0].names or ())
     columns = unique_names([*heads[0].names, *keys]) if heads[0].names else None
     width = heads[0].width + len(keys)
-    return Files(
+    roles = _roles(target, said or {}, columns, width)
+    coded = _coded(categorical, roles, columns, width, heads)
+    own = {roles.features(width)[at] - heads[0].width for at in coded}
+    values = [values_of(name, keys, its, own) for name, its in zip(names, texts, strict=True)]
+    files = Files(
         kind=kind,
         filesystem=filesystem,
         scheme=scheme,
@@ -68,10 +73,24 @@ def open_files(
         columns=columns,
         width=width,
         delimiter=delimiter,
-        roles=_roles(target, said or {}, columns, width),
+        roles=roles,
         options=options,
         given=tuple(path if "://" in path else os.path.abspath(os.path.expanduser(path)) for path in paths),
+        categorical=tuple(coded),
     )
+    return replace(files, coding=find_categories(files))
+
+
+def _coded(
+    named: Sequence[str | int], roles: Roles, columns: Sequence[str] | None, width: int, heads: Sequence[_Head]
+) -> list[int]:
+    """Which features hold categories, named or as dictionaries of some file, once all columns' types were checked."""
+    declared = {at for at, place in enumerate(roles.features(width)) if any(head.declares(place) for head in heads)}
+    coded = sorted(declared.union(coded_features(named, roles, columns, width)))
+    places = [roles.features(width)[at] for at in coded]
+    for head in heads:
+        check_schema(head.schema, [columns[place] for place in places] if columns else ())
+    return coded
 
 
 def _check_no_columns(target: str | int | None, header: bool | None, delimiter: str, said: Mapping[str, Any]) -> None:
@@ -206,6 +225,13 @@ class _Head:
     weight: int
     schema: Any = ()
     groups: tuple[int, ...] = ()
+
+    def declares(self, place: int) -> bool:
+        """Whether the column's values are a dictionary, of what may be categories."""
+        from pyarrow import types
+
+        kind = self.schema[place].type if place < len(self.schema) else None
+        return kind is not None and types.is_dictionary(kind) and may_be_categories(kind)
 
     def __str__(self) -> str:
         names = f" ({', '.join(self.names[:8])}{', ...' if self.width > 8 else ''})" if self.names else " without names"

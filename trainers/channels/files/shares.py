@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from trainers.channels.files.dealing import deal
 from trainers.channels.files.kinds import PACKING, is_packed
+from trainers.channels.files.partitions import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +26,7 @@ class File:
     path: str
     weight: int
     groups: tuple[int, ...] = ()
-    values: tuple[float, ...] = ()
+    values: tuple[Value, ...] = ()
 
     def row(self, groups: tuple[int, ...], before: int, place: int) -> int:
         """The number of a row in the file, from 1, where row groups are read alone: `before` + `place` of these."""

@@ -9,11 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trainers.channels.memory.categories import is_arrow, of_arrow, with_categories
 from trainers.channels.memory.memory import ALL_FEATURES, Memory
 from trainers.channels.memory.numbers import is_category, is_number, series_numbers
-from trainers.channels.rows import BASE_MARGIN, QID, WEIGHT, Queries, Roles, Said, as_said, check_said, checked_roles
+from trainers.channels.rows import (
+    BASE_MARGIN,
+    QID,
+    WEIGHT,
+    Queries,
+    Roles,
+    Said,
+    as_said,
+    check_said,
+    checked_roles,
+    coded_features,
+)
 from trainers.channels.sparse import csr_of, is_sparse
-from trainers.channels.table import ENCODE, check_finite, check_labels, count_unlabelled, unique_names
+from trainers.channels.table import ENCODE, NAME_IT, check_finite, check_labels, count_unlabelled, unique_names
 from trainers.errors import ConfigurationError, DataError
 
 
@@ -37,10 +49,13 @@ def plain_array(array: Any) -> NDArray[Any]:
         raise DataError(f"the {type(array).__name__} makes no array ({error}): give rows of equal length") from None
 
 
-def from_frame(frame: Any, target: str | int | None, given: Mapping[str, Any]) -> Memory:
-    """A DataFrame, with its target and other roles; see `Roles.of`."""
+def from_frame(
+    frame: Any, target: str | int | None, given: Mapping[str, Any], categorical: Sequence[str | int] = ()
+) -> Memory:
+    """A DataFrame, with its target and other roles, and what is categorical; see `Roles.of` and `coded_features`."""
     columns = unique_names(frame.columns)
     roles = Roles.of(target, given, columns, len(columns))
+    frame = with_categories(frame, coded_features(categorical, roles, columns, len(columns)), roles)
     _check_frame(frame, roles)
     said = _said_of({role: [frame.iloc[:, place] for place in places] for role, places in roles.said}, len(frame))
     labels = _labels(frame.iloc[:, roles.target])
@@ -61,7 +76,12 @@ def from_array(array: NDArray[Any], target: str | int | None, given: Mapping[str
 
 
 def from_parts(
-    features: Any, labels: Any, said: Mapping[str, Any], target: str | int | None, given: Mapping[str, Any]
+    features: Any,
+    labels: Any,
+    said: Mapping[str, Any],
+    target: str | int | None,
+    given: Mapping[str, Any],
+    categorical: Sequence[str | int] = (),
 ) -> Memory:
     """X, y and what else is said of each row, each an array or of pandas."""
     if target is not None:
@@ -71,10 +91,14 @@ def from_parts(
             f"{named}={given[named]!r} names a column of a pair (X, y); give (X, y, {{{named!r}: values}})"
         )
     columns = None
+    features = of_arrow(features) if is_arrow(features) else features
     if is_frame(features):
         columns = unique_names(features.columns)
+        coded = coded_features(categorical, ALL_FEATURES, columns, len(columns))
+        features = with_categories(features, coded, ALL_FEATURES)
         _check_frame(features, ALL_FEATURES)
     else:
+        check_no_categories(categorical)
         if is_sparse(features):
             features = csr_of(features)
         else:
@@ -148,11 +172,23 @@ def _check_frame(frame: Any, roles: Roles) -> None:
     for place in places:
         dtype = frame.dtypes.iloc[place]
         if not is_number(dtype) and not is_category(dtype):
-            raise DataError(f"column {str(frame.columns[place])!r} holds {dtype} values, no numbers; {ENCODE}")
+            raise DataError(f"column {str(frame.columns[place])!r} holds {dtype} values, no numbers; {NAME_IT}")
         if is_number(dtype):
             with np.errstate(over="ignore"):  # Too large becomes infinite, and that is refused.
                 numbers = series_numbers(frame.iloc[:, place])
             check_finite(numbers, [str(frame.columns[place])])
+
+
+def check_no_categories(categorical: Sequence[str | int]) -> None:
+    """Refuses names of categorical columns where columns have no names.
+
+    Raises:
+        ConfigurationError: there are some.
+    """
+    if categorical:
+        raise ConfigurationError(
+            f"categorical={categorical!r} of an array: categories are of columns with names; give a pandas DataFrame"
+        )
 
 
 def _check_array(array: NDArray[Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from trainers.channels import fingerprint
 from trainers.channels.fingerprint import Parts
+from trainers.channels.memory.categories import coded, coding_of
 from trainers.channels.memory.numbers import array_features, frame_features
-from trainers.channels.rows import QID, Roles, Said
+from trainers.channels.rows import QID, Categories, Coding, Roles, Said, described
 from trainers.channels.sparse import is_sparse
 from trainers.channels.table import (
     Heading,
@@ -72,7 +73,21 @@ class Memory:
             "files": [],
             **dict.fromkeys(self.said),
             **self.roles.described(self.columns),
+            **({"categorical": described(coding, self.heading.names)} if (coding := self.coding) else {}),
         }
+
+    @property
+    def coding(self) -> dict[int, Categories]:
+        """The categories of the features that have some."""
+        return coding_of(self.features, self.roles) if hasattr(self.features, "iloc") else {}
+
+    def coded(self, coding: Coding) -> Memory:
+        """The same rows with the codes of others.
+
+        Raises:
+            DataError: a category is none of these, naming the row.
+        """
+        return replace(self, features=coded(self.features, coding, self.roles))
 
     @property
     def heading(self) -> Heading:
@@ -82,7 +97,8 @@ class Memory:
 
     def fingerprint(self) -> str:
         """See `Channel.fingerprint`."""
-        return fingerprint.of_rows(self._digested(), self.labels, self.said)
+        codes = [categories.digest() for categories in self.coding.values()]
+        return fingerprint.of_rows(self._digested(), self.labels, self.said, codes)
 
     def parts(self) -> Parts:
         """See `Channel.parts`."""

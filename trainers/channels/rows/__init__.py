@@ -5,6 +5,19 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
+    from trainers.channels.rows.categories import (
+        Categories as Categories,
+        Coding as Coding,
+        coded_features as coded_features,
+        described as described,
+        distinct as distinct,
+        framed as framed,
+        integer_codes as integer_codes,
+        is_text as is_text,
+        may_be_categories as may_be_categories,
+        named_columns as named_columns,
+        unseen as unseen,
+    )
     from trainers.channels.rows.queries import Queries as Queries
     from trainers.channels.rows.roles import (
         BASE_MARGIN as BASE_MARGIN,

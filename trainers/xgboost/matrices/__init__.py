@@ -5,6 +5,12 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
+    from trainers.xgboost.matrices.categories import (
+        as_model_knows as as_model_knows,
+        check_categories as check_categories,
+        check_method as check_method,
+        has_categories as has_categories,
+    )
     from trainers.xgboost.matrices.external import (
         check_channel as check_channel,
         check_external as check_external,

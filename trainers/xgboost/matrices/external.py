@@ -67,6 +67,11 @@ def check_channel(name: str, channel: Channel) -> None:
         raise ConfigurationError(
             f"channel {name!r} has queries, which blocks of external_memory would split; leave external_memory out"
         )
+    if channel.coding:
+        raise ConfigurationError(
+            f"channel {name!r} has categories, and external_memory reads numbers; encode them as numbers, or leave "
+            "external_memory out"
+        )
     if channel.sparse:
         raise ConfigurationError(
             f"channel {name!r} has sparse rows, and external_memory reads dense ones; write them to Parquet files as "

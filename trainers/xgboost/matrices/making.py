@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from trainers.channels import QID, WEIGHT, Table
+from trainers.xgboost.matrices.categories import as_xgboost_takes
 from trainers.xgboost.matrices.spooled import Spooled
 
 Kind = tuple[str, int]
@@ -34,7 +35,7 @@ def matrix(kind: Kind, rows: Table | Spooled, threads: int) -> Any:
     if isinstance(rows, Spooled):
         return rows.matrix(xgboost.DMatrix if kind == PLAIN else xgboost.ExtMemQuantileDMatrix, options)
     options |= {
-        "data": rows.features,
+        "data": as_xgboost_takes(rows.features),
         "label": rows.labels,
         "feature_names": None if rows.feature_names is None else list(rows.feature_names),
         **rows.said,  # By XGBoost's own names.

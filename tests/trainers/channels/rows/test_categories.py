@@ -1,0 +1,328 @@
+"""Categories: one code each in all files and on all workers, whatever the source; wrong ones are errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from tests.support.tables import frame
+from trainers import Channel, ConfigurationError, DataError, TorchTrainer
+from trainers.channels import interleave, open_channels
+from trainers.channels.files import open_files
+from trainers.channels.rows import Categories, distinct
+
+FRAME = pd.DataFrame(
+    {
+        "y": np.arange(12.0),
+        "land": ["FR", "DE", None, "ÖS", "DE", "FR", "CH", "CH", "DE", None, "A b", "FR"],
+        "x": np.arange(12) / 4,
+        "zip": [10115, 99, 10115, 7, 7, 7, 99, 10115, 7, 99, 10115, 7],
+    }
+)
+NAMED = ["land", "zip"]
+LANDS, ZIPS = ["A b", "CH", "DE", "FR", "ÖS"], [7, 99, 10115]
+
+
+def one_frame(folder: Path) -> Channel:
+    return Channel.of(FRAME, categorical=NAMED)
+
+
+def of_pandas(folder: Path) -> Channel:
+    return Channel.of(FRAME.assign(**{name: FRAME[name].astype("category") for name in NAMED}))
+
+
+def arrow(folder: Path) -> Channel:
+    table = pa.Table.from_pandas(FRAME, preserve_index=False)
+    table = table.set_column(1, "land", table["land"].dictionary_encode())
+    parts = [pa.table({**dict(zip(part.column_names, part.columns, strict=True))}) for part in (table[:5], table[5:])]
+    return Channel.of(pa.concat_tables(parts), categorical="zip")
+
+
+def arrow_parts(folder: Path) -> Channel:
+    table = pa.Table.from_pandas(FRAME, preserve_index=False)
+    return Channel.of((table.drop_columns(["y"]), table["y"]), categorical=[0, -1])
+
+
+def csv(folder: Path) -> Channel:
+    for number, part in enumerate((FRAME[:3], FRAME[3:6], FRAME[6:])):
+        part.to_csv(folder / f"part-{number}.csv", index=False)
+    return Channel.of(f"{folder}/part-*.csv", categorical=NAMED)
+
+
+def parquet(folder: Path) -> Channel:
+    for number, part in enumerate((FRAME[:3], FRAME[3:6], FRAME[6:])):
+        part.to_parquet(folder / f"part-{number}.parquet", row_group_size=2)
+    return Channel.of(str(folder), categorical=(1, "zip"))
+
+
+def dictionaries(folder: Path) -> Channel:
+    """Each file knows only its own."""
+    for number, part in enumerate((FRAME[:6], FRAME[6:])):
+        part.assign(land=part["land"].astype("category")).to_parquet(folder / f"part-{number}.parquet")
+    return Channel.of(str(folder), categorical="zip")
+
+
+SOURCES: list[Callable[[Path], Channel]] = [one_frame, of_pandas, arrow, arrow_parts, csv, parquet, dictionaries]
+
+
+def decoded(features: Any) -> list[list[Any]]:
+    """Values, None where one is missing."""
+    return [[None if pd.isna(value) else value for value in row] for row in features.astype(object).to_numpy().tolist()]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_each_category_has_one_code_on_all_workers(source: Callable[[Path], Channel], tmp_path: Path) -> None:
+    channel = source(tmp_path)
+    assert [list(categories.values) for categories in channel.coding.values()] == [LANDS, ZIPS]
+    shards = [channel.read(rank, 3) for rank in range(3)]
+    for shard in [*shards, channel.read_whole()]:
+        assert shard.feature_names == ("land", "x", "zip")
+        assert shard.features["land"].cat.categories.tolist() == LANDS
+        assert shard.features["zip"].cat.categories.tolist() == ZIPS
+        assert shard.features["x"].dtype == np.float32
+        expected = decoded(FRAME.iloc[shard.labels.astype(int)][["land", "x", "zip"]])
+        assert decoded(shard.features) == expected
+    assert sorted(np.concatenate([shard.labels for shard in shards])) == list(range(12))
+    assert decoded(interleave(shards).features) == decoded(
+        FRAME.iloc[interleave(shards).labels.astype(int)][["land", "x", "zip"]]
+    )
+    described = json.loads(json.dumps(channel.describe()))["categorical"]
+    assert described == {"land": {"count": 5, "first": LANDS}, "zip": {"count": 3, "first": ZIPS}}
+
+
+@pytest.mark.parametrize("source", [csv, parquet, dictionaries])
+def test_files_are_opened_again_with_the_same_codes(source: Callable[[Path], Channel], tmp_path: Path) -> None:
+    channel = source(tmp_path)
+    again = open_files(**json.loads(json.dumps(channel.source.reopened_with())))  # type: ignore[attr-defined]
+    assert again.fingerprint() == channel.fingerprint()
+    assert again.coding == channel.coding
+
+
+def test_a_declared_order_is_kept_and_so_is_what_no_row_has(tmp_path: Path) -> None:
+    data = frame(4).assign(size=pd.Categorical(list("SMSM"), ["S", "M", "L"], ordered=True))
+    assert Channel.of(data).coding[2].values == ("S", "M", "L")
+    assert Channel.of(data, categorical=["size"]).coding[2].values == ("S", "M", "L")
+    data.to_parquet(tmp_path / "rows.parquet")
+    assert Channel.of(tmp_path / "rows.parquet").coding[2].values == ("L", "M", "S")
+    other = data.assign(size=data["size"].cat.reorder_categories(["M", "L", "S"]))
+    assert Channel.of(other).fingerprint() != Channel.of(data).fingerprint()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_directories_may_be_categories(tmp_path: Path, kind: str) -> None:
+    for place in ("land=ÖS/day=1", "land=A%20b/day=1", "land=__HIVE_DEFAULT_PARTITION__/day=2"):
+        (tmp_path / place).mkdir(parents=True)
+        data = frame(3)
+        data.to_csv(tmp_path / place / "a.csv", index=False) if kind == "csv" else data.to_parquet(
+            tmp_path / place / "a.parquet"
+        )
+    channel = Channel.of(tmp_path, categorical=["land", "day"])
+    assert {at: categories.values for at, categories in channel.coding.items()} == {2: ("A b", "ÖS"), 3: (1, 2)}
+    held = pd.concat([channel.read(rank, 2).features for rank in range(2)])
+    assert sorted(map(str, held["land"])) == sorted(["A b", "ÖS", "nan"] * 3)
+    again = open_files(**json.loads(json.dumps(channel.source.reopened_with())))  # type: ignore[attr-defined]
+    assert again.fingerprint() == channel.fingerprint()
+    numbers = Channel.of(tmp_path, categorical="land").read_whole().features["day"]
+    assert sorted(numbers) == [1] * 6 + [2] * 3
+
+
+def test_cells_of_csv_are_numbers_where_all_of_them_are(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("y,a,b,c,d\n1,10,01,1,1.0\n0,-2,2,x,2\n")
+    (tmp_path / "2.csv").write_text("y,a,b,c,d\n1,9,,,\n")
+    coding = Channel.of(tmp_path, categorical=list("abcd")).coding
+    found = [categories.values for categories in coding.values()]
+    assert found == [(-2, 9, 10), ("01", "2"), ("1", "x"), ("1.0", "2")]
+
+
+def test_without_names_columns_are_given_by_position(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("1,DE,2\n0,FR,3\n")
+    table = Channel.of(tmp_path / "rows.csv", categorical=[1], header=False).read_whole()
+    assert table.feature_names is None
+    assert table.features["0"].tolist() == ["DE", "FR"]
+
+
+# ---- channels beside "train"
+
+
+@pytest.mark.parametrize("kind", ["memory", "csv", "parquet", "dictionaries"])
+def test_other_channels_have_the_codes_of_train(kind: str, tmp_path: Path) -> None:
+    part = FRAME[3:6]
+    if kind == "dictionaries":
+        part = part.assign(land=pd.Categorical(part["land"], ["FR", "nowhere", "ÖS", "DE"]))
+    source: Any = Channel.of(part, categorical=NAMED)
+    if kind != "memory":
+        path = tmp_path / ("rows.csv" if kind == "csv" else "rows.parquet")
+        part.to_csv(path, index=False) if kind == "csv" else part.to_parquet(path)
+        source = Channel.of(path, categorical=NAMED)
+    channels = open_channels({"validation": source, "train": Channel.of(FRAME, categorical=NAMED)})
+    features = channels["validation"].read_whole().features
+    assert features["land"].cat.categories.tolist() == LANDS
+    assert features["land"].tolist() == ["ÖS", "DE", "FR"]
+    assert features["zip"].tolist() == [7, 7, 7]
+    assert channels["validation"].coding == channels["train"].coding
+
+
+@pytest.mark.parametrize("kind", ["memory", "csv", "parquet"])
+def test_a_category_that_train_does_not_have_is_named_with_file_and_row(kind: str, tmp_path: Path) -> None:
+    for number in range(10):
+        part = FRAME.assign(land=FRAME["land"].where(FRAME.index != 8, "XX")) if number == 9 else FRAME
+        part.to_csv(tmp_path / f"{number}.csv", index=False)
+        part.to_parquet(tmp_path / f"{number}.parquet", row_group_size=5)
+    source: Any = part if kind == "memory" else f"{tmp_path}/*.{kind}"
+    where = "" if kind == "memory" else rf".*9\.{kind}: "
+    message = rf"\Achannel 'validation': {where}row 9: column 'land' holds 'XX', a category of no row that is trained"
+    with pytest.raises(DataError, match=message):
+        open_channels(
+            {"train": Channel.of(FRAME, categorical=NAMED), "validation": Channel.of(source, categorical=NAMED)}
+        )
+
+
+def test_a_column_is_categorical_in_all_channels() -> None:
+    train, other = FRAME.assign(land=1.0), FRAME.assign(land=1.0)
+    with pytest.raises(DataError, match="channel 'validation': column 'zip' holds categories, and numbers in channel"):
+        open_channels({"train": train, "validation": Channel.of(other, categorical="zip")})
+    channels = open_channels({"train": Channel.of(train, categorical="zip"), "validation": other})
+    assert channels["validation"].coding == channels["train"].coding
+
+
+def test_numbers_are_no_text() -> None:
+    other = FRAME.assign(land=1)
+    with pytest.raises(DataError, match="channel 'validation': row 1: column 'land' holds 1, a category of no row"):
+        open_channels(
+            {"train": Channel.of(FRAME, categorical=NAMED), "validation": Channel.of(other, categorical=NAMED)}
+        )
+
+
+# ---- what is wrong
+
+
+@pytest.mark.parametrize(
+    ("change", "categorical", "error", "message"),
+    [
+        ({}, [], DataError, r"column 'land' .*no number.*, or name the column in categorical=\[\.\.\.\]"),
+        ({}, ["y"], ConfigurationError, "categorical='y': that column is the target, and features alone have"),
+        ({}, ["lnad"], ConfigurationError, "categorical='lnad' is no column; did you mean 'land'"),
+        ({}, 9, ConfigurationError, "categorical=9: there are 4 columns"),
+        ({}, {"land"}, ConfigurationError, "categorical={'land'}: give a list of columns"),
+        ({"land": None}, NAMED, DataError, "column 'land' is categorical: it has no category, as every value is miss"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["memory", "csv", "parquet"])
+def test_wrong_columns_are_errors(
+    change: dict[str, Any], categorical: Any, error: type[Exception], message: str, kind: str, tmp_path: Path
+) -> None:
+    source: Any = FRAME.assign(**change)
+    if kind != "memory":
+        source = tmp_path / f"rows.{kind}"
+        FRAME.assign(**change).to_csv(source, index=False) if kind == "csv" else FRAME.assign(**change).to_parquet(
+            source
+        )
+    with pytest.raises(error, match=message):
+        Channel.of(source, categorical=categorical).look()
+
+
+@pytest.mark.parametrize("kind", ["memory", "parquet"])
+def test_other_values_than_text_and_whole_numbers_are_errors(kind: str, tmp_path: Path) -> None:
+    def source(values: Any) -> Any:
+        data = FRAME.assign(land=values)
+        if kind == "memory":
+            return data
+        data.to_parquet(tmp_path / "rows.parquet")
+        return tmp_path / "rows.parquet"
+
+    with pytest.raises(DataError, match=r"column 'x' is categorical: it holds .*5, and categories are text or whole"):
+        Channel.of(source(1), categorical="x")
+    for values in (FRAME["x"] > 1, pd.Timestamp("2024-01-01"), [b"\xff"] * 12):
+        with pytest.raises(DataError, match="column 'land' "):
+            Channel.of(source(values), categorical="land")
+    assert Channel.of(source([1.0, np.nan] * 6), categorical="land").coding[0].values == (1,)
+
+
+def test_mixed_values_of_a_frame_are_an_error() -> None:
+    with pytest.raises(
+        DataError, match="column 'land' is categorical: it holds what is neither all text nor all whole"
+    ):
+        Channel.of(FRAME.assign(land=["a", 1] * 6), categorical="land")
+
+
+def test_files_with_text_and_with_numbers_are_an_error(tmp_path: Path) -> None:
+    FRAME.to_parquet(tmp_path / "1.parquet")
+    FRAME.assign(land=5).to_parquet(tmp_path / "2.parquet")
+    with pytest.raises(
+        DataError, match=r"column 'land' is categorical: it holds text, such as '.*', and numbers, such"
+    ):
+        Channel.of(tmp_path, categorical=NAMED)
+
+
+def test_text_that_is_no_utf_8_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_bytes(b"y,a\n1,DE\n0,\xff\n")
+    with pytest.raises(DataError, match=r"rows\.csv is not UTF-8 in line 3: save it as UTF-8"):
+        Channel.of(tmp_path / "rows.csv", categorical="a")
+
+
+def test_a_ragged_row_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("y,a\n1,DE\n0,FR,2\n")
+    with pytest.raises(DataError, match=r"rows\.csv has 3 cells in line 3"):
+        Channel.of(tmp_path / "rows.csv", categorical="a")
+
+
+def test_an_array_has_no_categories() -> None:
+    for source in (np.ones((4, 3)), (np.ones((4, 3)), np.ones(4))):
+        with pytest.raises(ConfigurationError, match="give a pandas DataFrame"):
+            Channel.of(source, categorical=[1])
+
+
+def test_who_takes_numbers_refuses_categories() -> None:
+    channels = open_channels({"train": Channel.of(FRAME, categorical=NAMED)})
+    message = "channel 'train' has categories, in column 'land', and TorchTrainer takes numbers; encode them"
+    with pytest.raises(ConfigurationError, match=message):
+        TorchTrainer(lambda context: None).checked(channels)
+
+
+# ---- laws
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
+VALUES = st.lists(TEXT, min_size=1, max_size=30) | st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=30)
+
+
+def no_error(place: int) -> DataError:
+    return DataError(f"{place} is unseen")
+
+
+@given(VALUES, st.randoms(), st.lists(st.integers(0, 30), max_size=4), st.booleans())
+def test_codes_do_not_depend_on_order_and_files_and_stand_for_the_values(
+    values: list[Any], random: Any, cuts: list[int], dictionary: bool
+) -> None:
+    blocks = [values[a:b] for a, b in zip([0, *sorted(cuts)], [*sorted(cuts), None], strict=True)]
+    kind = pa.string() if isinstance(values[0], str) else pa.int64()
+    arrays = [pa.array(block, kind) for block in blocks]
+    arrays = [array.dictionary_encode() if dictionary else array for array in arrays]
+    categories = Categories.of(set().union(*map(distinct, arrays)))
+    shuffled = random.sample(values, len(values))
+    assert categories == Categories.of(distinct(pa.array(shuffled, kind)))
+    for block, array in zip(blocks, arrays, strict=True):
+        assert [categories.values[int(code)] for code in categories.codes(array, no_error)] == block
+
+
+@settings(max_examples=25)
+@given(st.permutations(range(4)), st.integers(1, 4), st.lists(st.integers(0, 3), min_size=12, max_size=12))
+def test_codes_of_files_do_not_depend_on_their_order_and_the_workers(
+    tmp_path_factory: pytest.TempPathFactory, order: list[int], workers: int, files: list[int]
+) -> None:
+    folder = tmp_path_factory.mktemp("files")
+    for number in range(4):
+        part = FRAME[[file == number for file in files]]
+        (part if len(part) else FRAME[:1]).to_csv(folder / f"{number}.csv", index=False)
+    one = Channel.of(f"{folder}/*.csv", categorical=NAMED)
+    other = Channel.of([str(folder / f"{number}.csv") for number in order], categorical=NAMED)
+    assert one.coding == other.coding
+    held = pd.concat([other.read(rank, workers).features for rank in range(workers)])
+    assert sorted(map(str, decoded(held))) == sorted(map(str, decoded(one.read_whole().features)))

@@ -1,0 +1,206 @@
+"""Categories: on several workers as on one, as XGBoost has them by hand, and in a saved model by their names."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import xgboost
+from ray.train import ScalingConfig
+
+from tests.support.assignments import assignment
+from tests.support.process_gang import ProcessGang, process_gang, serve_alone
+from trainers import Channel, ConfigurationError, DataError, XGBoostTrainer, storage
+from trainers.channels import open_channels
+from trainers.gangs.messages import Assignment, Segment
+
+RANDOM = np.random.default_rng(11)
+ROWS, STEPS = 600, 4
+PLAIN = [f"{letter}{number}" for number in range(4) for letter in "abc"]
+FOREIGN = ["Åre", "Ærø", "Łódź", "Malmö", "Örebro", "Paris", "東京", "été"]
+CODES = RANDOM.integers(0, len(PLAIN), ROWS)
+X = RANDOM.integers(0, 9, (ROWS, 2)).astype(np.float32)
+X[::7, 1] = np.nan
+EFFECTS = RANDOM.permutation(len(PLAIN))
+SIGNAL = EFFECTS[CODES] / 4 + X[:, 0] / 9 + RANDOM.normal(size=ROWS) / 4
+ONE_HOT = {"max_cat_to_onehot": 99}
+PARTS = {"max_cat_to_onehot": 1, "max_cat_threshold": 5}
+TOLD = {"objective": "reg:squarederror", "eval_metric": ["rmse", "mae"], "eta": 0.7, "max_depth": 4}
+
+
+def rows(names: list[str]) -> pd.DataFrame:
+    town = pd.Series([names[code % len(names)] for code in CODES]).where(RANDOM.random(ROWS) > 0.05)
+    return pd.DataFrame({"y": SIGNAL.astype(np.float32), "x": X[:, 0], "town": town, "z": X[:, 1]})
+
+
+DATA = {"plain": rows(PLAIN), "foreign": rows(FOREIGN)}
+
+
+def channels(folder: Path, kind: str, names: str) -> dict[str, Channel]:
+    """A file for each category: none has two."""
+    frame = DATA[names]
+    if kind == "memory":
+        train: Any = frame
+    else:
+        folder.mkdir(exist_ok=True)
+        for number, (_, part) in enumerate(frame.groupby("town", dropna=False)):
+            path = folder / f"{number}.{kind}"
+            part.to_csv(path, index=False) if kind == "csv" else part.to_parquet(path, row_group_size=20)
+        train = str(folder)
+    return {
+        name: Channel.of(source, name=name, categorical=["town"])
+        for name, source in (("train", train), ("validation", frame[100:300]))
+    }
+
+
+def program(folder: Path, kind: str, names: str, **more: Any) -> Callable[[], Any]:
+    def make() -> Any:
+        trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters={**TOLD, **more})
+        opened = trainer.checked(open_channels(channels(folder, kind, names)))
+        return trainer.program({name: channel.place(0) for name, channel in opened.items()})
+
+    return make
+
+
+def order(folder: Path, **more: Any) -> Assignment:
+    return assignment(hyperparameters={**TOLD, **more}, stop=STEPS, save_to=str(folder / "4.ubj"))
+
+
+def predicted(checkpoint: str, features: Any) -> Any:
+    model = xgboost.Booster({"nthread": 1}, model_file=bytearray(storage.read(checkpoint)))
+    return model.predict(xgboost.DMatrix(features, enable_categorical=True))
+
+
+def as_category(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    return frame[["x", "town", "z"]].assign(town=pd.Categorical(frame["town"], names))
+
+
+@pytest.fixture(scope="module")
+def gang() -> Iterator[ProcessGang]:
+    with tempfile.TemporaryDirectory() as folder, process_gang(2, folder) as started:
+        yield started
+
+
+@pytest.mark.parametrize("how", [ONE_HOT, PARTS])
+@pytest.mark.parametrize("kind", ["memory", "csv", "parquet"])
+def test_one_worker_trains_what_xgboost_does_by_hand(tmp_path: Path, kind: str, how: dict[str, Any]) -> None:
+    [segment] = serve_alone(program(tmp_path / "rows", kind, "plain", **how)(), order(tmp_path, **how))
+    assert isinstance(segment, Segment), segment
+    frame, told = DATA["plain"], {**TOLD, **how, "nthread": 1}
+    by_hand: dict[str, dict[str, list[float]]] = {}
+    train, validation = (
+        kind_of(as_category(part, sorted(PLAIN)), part["y"], enable_categorical=True)
+        for kind_of, part in ((xgboost.QuantileDMatrix, frame), (xgboost.DMatrix, frame[100:300]))
+    )
+    xgboost.train(told, train, STEPS, evals=[(validation, "v")], evals_result=by_hand, verbose_eval=False)
+    for name, values in by_hand["v"].items():
+        assert [report.metrics[f"validation:{name}"] for report in segment.reports] == pytest.approx(values, rel=1e-4)
+    shuffled = [*RANDOM.permutation(PLAIN)]
+    model = predicted(segment.checkpoint, as_category(frame[:200], sorted(PLAIN)))
+    np.testing.assert_array_equal(predicted(segment.checkpoint, as_category(frame[:200], shuffled)), model)
+
+
+@pytest.mark.parametrize("names", [PLAIN, FOREIGN, [12, 3, 7, 99, 20, 21, 22, 23]])
+def test_rows_are_as_the_model_knows_them(tmp_path: Path, names: list[Any]) -> None:
+    """In another order, as plain values, and with values that it does not know, which are missing."""
+    data = rows(PLAIN).assign(town=[names[code % len(names)] for code in CODES])
+    trainer = XGBoostTrainer(
+        scaling=ScalingConfig(num_workers=0), hyperparameters={**TOLD, **PARTS, "num_round": STEPS}
+    )
+    channel = Channel.of(data, categorical="town")
+    found = trainer.fit({"train": channel, "validation": channel}, storage_path=str(tmp_path))
+    model = trainer.load_model(found.checkpoint)
+
+    def of(frame: pd.DataFrame) -> Any:
+        return model.predict(trainer.matrix(model, frame))
+
+    own = of(data)
+    assert np.sqrt(np.mean((own - data["y"]) ** 2)) == pytest.approx(found.metrics["validation:rmse"], rel=1e-5)
+    as_categories = data.assign(town=pd.Categorical(data["town"], [*names[::-1]])).iloc[:, ::-1]
+    np.testing.assert_array_equal(of(as_categories), own)
+    unknown = "é-" if isinstance(names[0], str) else 4
+    np.testing.assert_array_equal(of(data.assign(town=unknown)), of(data.assign(town=None)))
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("how", [ONE_HOT, PARTS])
+@pytest.mark.parametrize("names", ["plain", "foreign"])
+@pytest.mark.parametrize("kind", ["memory", "csv", "parquet"])
+def test_two_workers_learn_what_one_does(
+    gang: ProcessGang, tmp_path: Path, kind: str, names: str, how: dict[str, Any]
+) -> None:
+    answers = gang.run(program(tmp_path / "rows", kind, names, **how), order(tmp_path / "two", **how))
+    segments = [answer for [answer] in answers]
+    assert all(isinstance(segment, Segment) for segment in segments), segments
+    assert [segment.reports for segment in segments] == [segments[0].reports] * 2
+    [alone] = serve_alone(program(tmp_path / "rows", "memory", names, **how)(), order(tmp_path / "one", **how))
+    for mine, one in zip(segments[0].reports, alone.reports, strict=True):
+        assert mine.metrics == pytest.approx(one.metrics, rel=1e-4)
+    frame, order_of_user = DATA[names], [*RANDOM.permutation(PLAIN if names == "plain" else FOREIGN)]
+    table = pa.Table.from_pandas(as_category(frame[:200], order_of_user), preserve_index=False)
+    of_two, of_one = (predicted(segment.checkpoint, table) for segment in (segments[0], alone))
+    np.testing.assert_allclose(of_two, of_one, rtol=1e-4, atol=1e-5)
+    assert np.sqrt(np.mean((of_two - frame["y"][:200]) ** 2)) < 0.75 * np.std(frame["y"][:200])
+
+
+def test_a_method_that_is_tuned_is_held_to_the_categories_too(tmp_path: Path) -> None:
+    [error] = serve_alone(program(tmp_path, "memory", "plain")(), order(tmp_path, tree_method="exact"))
+    assert "channel 'train' has categories, which XGBoost does not train on with tree_method 'exact'" in str(error)
+
+
+def test_a_model_knows_its_features_by_name_and_type(tmp_path: Path) -> None:
+    [segment] = serve_alone(program(tmp_path, "memory", "plain")(), order(tmp_path))
+    model = xgboost.Booster(model_file=bytearray(storage.read(segment.checkpoint)))
+    assert model.feature_names == ["x", "town", "z"]
+    assert model.feature_types == ["float", "c", "float"]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"tree_method": "exact"}, "'train' has categories, .* tree_method 'exact'; leave that out, or encode"),
+        ({"booster": "gblinear"}, "'train' has categories, .* booster 'gblinear'; leave that out"),
+    ],
+)
+def test_methods_that_take_no_categories_are_refused(more: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        program(tmp_path, "memory", "plain", **more)()
+
+
+def test_the_other_backend_refuses_categories(tmp_path: Path) -> None:
+    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=2), hyperparameters=TOLD, backend="xgboost_ray")
+    with pytest.raises(ConfigurationError, match="'train' has categories, and backend 'xgboost_ray' reads none"):
+        trainer.checked(open_channels(channels(tmp_path, "memory", "plain")))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"z": pd.Categorical([0.5, 1.5] * 300)}, r"has the category 0\.5, and XGBoost takes text and whole numbers"),
+        ({"z": pd.Categorical([True, False] * 300)}, "has the category False, and XGBoost takes text and whole"),
+        ({"z": pd.Categorical([1, 2] * 300)}, "has the category 'Malmö' in one column and numbers as categories in an"),
+    ],
+)
+def test_categories_that_xgboost_has_no_name_for_are_refused(change: dict[str, Any], message: str) -> None:
+    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters=TOLD)
+    town = pd.Categorical(["Malmö", "Paris"] * 300)
+    with pytest.raises(DataError, match=message):
+        trainer.checked(open_channels({"train": DATA["plain"].assign(**{"town": town, **change})}))
+
+
+@pytest.mark.ray
+def test_ray_s_workers_have_the_categories(ray_cluster: None, tmp_path: Path) -> None:
+    for kind in ("memory", "csv"):
+        alone, two = (
+            XGBoostTrainer(scaling=ScalingConfig(num_workers=workers), hyperparameters={**TOLD, "num_round": 3}).fit(
+                channels(tmp_path / "rows", kind, "foreign"), storage_path=str(tmp_path / f"{kind}{workers}")
+            )
+            for workers in (0, 2)
+        )
+        assert two.metrics == pytest.approx(alone.metrics, rel=1e-4)
