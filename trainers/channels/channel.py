@@ -71,10 +71,6 @@ class Source(Protocol):
         """The channel as placed for the workers; for 0 workers, for this process."""
 
 
-BLOCK_ROWS = 1 << 16
-"""Rows of a block out of memory."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Channel:
     """A named input of a trainer. Make it with `of`.
@@ -282,7 +278,7 @@ class Channel:
         return self.read(0, 1)
 
     def pieces(self) -> Iterator[Table]:
-        """All rows, a block at a time, in this process; blocks of files, of `BLOCK_ROWS` in memory.
+        """All rows, some at a time, in this process.
 
         Raises:
             ConfigurationError: it is a folder, or a Ray Dataset, whose blocks this process does not have.
@@ -290,11 +286,9 @@ class Channel:
         """
         with about(self.name):
             if isinstance(self.source, Files):
-                yield from map(self.source.with_categories, self.source.pieces(0, 1, each=True))
-            elif isinstance(self.source, LibsvmFiles):
-                yield from self.source.pieces(0, 1)  # Which were checked line by line when they were opened.
-            elif isinstance(self.source, Memory):
-                yield from self.source.pieces(BLOCK_ROWS)
+                yield from map(self.source.with_categories, self.source.each(0, 1))
+            elif isinstance(self.source, LibsvmFiles | Memory):
+                yield from self.source.each(0, 1)
             else:
                 raise ConfigurationError("it is no table of files or in memory, whose rows come in blocks")
 

@@ -6,17 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from trainers.channels.arrow import arrow_rows
 from trainers.channels.fingerprint import Parts
 from trainers.channels.rows import QID, Roles, checked_roles
 from trainers.channels.table import (
     Heading,
     Shards,
     Table,
-    arrow_rows,
-    check_labels,
     check_schema,
     check_shard,
-    count_unlabelled,
     unique_names,
     without_index,
 )
@@ -122,11 +120,9 @@ class RayData:
         for block, rows, _ in filled:
             cuts.append(cut.remote(block, columns, roles, seen, num_workers))
             seen += rows
-        unlabelled, *pieces = zip(*cuts, strict=True)
-        counts = ray.get(list(unlabelled))
-        for wrong in (count for count in counts if isinstance(count, DataError)):
-            raise wrong
-        check_labels(sum(counts))
+        problems, *pieces = zip(*cuts, strict=True)
+        for problem in filter(None, ray.get(list(problems))):
+            raise problem
         return Shards(pieces=tuple(pieces))
 
     def _blocks(self) -> list[Any]:
@@ -146,9 +142,9 @@ def _look(block: Any) -> tuple[int, Any]:
 
 
 def _cut(block: Any, columns: tuple[str, ...], roles: Roles, seen: int, num_workers: int) -> tuple[Any, ...]:
-    """Runs as a Ray task: how many labels a block lacks, then each rank's rows of it; `seen` rows lie before it.
+    """Runs as a Ray task: None, then each rank's rows of a block that `seen` rows lie before.
 
-    What is wrong with rows comes in the place of that number: raised, it would come with the task's traceback.
+    What is wrong with rows comes in the first place: raised, it would come with the task's traceback.
     """
     table = block.select(list(columns))
     ranks = range(num_workers)
@@ -156,4 +152,4 @@ def _cut(block: Any, columns: tuple[str, ...], roles: Roles, seen: int, num_work
         pieces = [arrow_rows(table, columns, roles, seen=seen, rank=rank, world_size=num_workers) for rank in ranks]
     except DataError as error:
         return error, *ranks
-    return sum(count_unlabelled(piece.labels) for piece in pieces), *pieces
+    return None, *pieces

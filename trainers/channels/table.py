@@ -13,15 +13,8 @@ from numpy.typing import NDArray
 
 from trainers.channels.rows import (
     QID,
-    WEIGHT,
-    Coding,
-    Queries,
-    Roles,
     Said,
-    as_said,
-    check_said,
     may_be_categories,
-    unseen,
 )
 from trainers.channels.sparse import is_sparse, stacked
 from trainers.errors import ConfigurationError, DataError
@@ -62,13 +55,12 @@ class Shards:
         return join(ray.get(piece) for piece in self.pieces[rank])
 
     def each(self, rank: int, world_size: int) -> Iterator[Table]:
-        """The objects of one rank, one after the other; of all ranks for a world of 1. Each is checked as it comes."""
+        """The objects of one rank, one after the other; of all ranks for a world of 1."""
         import ray
 
         ranks = self.pieces if world_size == 1 else (self.pieces[rank],)
         for reference in (piece for pieces in ranks for piece in pieces):
-            piece = ray.get(reference)
-            yield join([piece]) if len(piece.labels) else piece
+            yield ray.get(reference)
 
     def rows(self, piece: Any) -> int:
         """How many rows one of the objects holds."""
@@ -124,82 +116,11 @@ def _some(names: Sequence[str]) -> str:
 # ---- pieces
 
 
-def arrow_rows(
-    block: Any,
-    columns: tuple[str, ...] | None,
-    roles: Roles,
-    *,
-    seen: int,
-    rank: int,
-    world_size: int,
-    number: Callable[[int], int] | None = None,
-    queries: Queries | None = None,
-    turns: Sequence[int] = (),
-    each: bool = False,
-    coding: Coding | None = None,
-) -> Table:
-    """The rows of one rank in an Arrow table or record batch that `seen` rows lie before; of categories, their codes.
-
-    Errors give a row the `number` of its place in the block; by default, among all rows. Of `queries`, a rank has whole
-    ones. Rows go to ranks in `turns`; by default, to one after the other. With `each`, features and labels are checked
-    here, and errors name the row.
-
-    Raises:
-        DataError: what is said of a row is wrong, or a category is not among those of `coding`.
-    """
-    number = number or (lambda place: seen + place + 1)
-    mine: Any = slice((rank - seen) % world_size, None, world_size)
-    if turns:
-        mine = np.flatnonzero(np.resize(np.roll(turns, -(seen % len(turns))), block.num_rows) == rank)
-    said: dict[str, NDArray[Any]] = {}
-    if queries is not None:
-        by_role = dict(roles.said)
-        weights = as_said([_arrow_numbers(block.column(by_role[WEIGHT][0]))]) if WEIGHT in by_role else None
-        numbered = queries.numbers(_arrow_numbers(block.column(by_role[QID][0])), number, weights)
-        mine = np.flatnonzero(numbered % world_size == rank)
-        said[QID] = numbered[mine]
-    places, coding = roles.features(block.num_columns), coding or {}
-
-    def codes(at: int, column: Any) -> NDArray[np.float32]:
-        name = columns[places[at]] if columns else str(at)
-        return coding[at].codes(column, lambda place: unseen(name, column[place].as_py(), number(place)))
-
-    with np.errstate(over="ignore"):  # Too large becomes infinite, and `join` refuses that.
-        labels = _arrow_numbers(block.column(roles.target))[mine].astype(np.float32)
-        features = np.empty((len(labels), len(places)), np.float32)
-        for at, place in enumerate(places):
-            column = block.column(place)
-            features[:, at] = (codes(at, column) if at in coding else _arrow_numbers(column))[mine]
-        for role, of_role in roles.said:
-            if role != QID:
-                said[role] = as_said([_arrow_numbers(block.column(place))[mine] for place in of_role])
-
-    def row(at: int) -> int:
-        return number(int(np.arange(block.num_rows)[mine][at]))
-
-    check_said(said, row)
-    names = roles.feature_names(columns)
-    if each:
-        check_rows(features, labels, names, row)
-    return Table(features=features, labels=labels, feature_names=names, said=said)
-
-
-def _arrow_numbers(column: Any) -> NDArray[Any]:
-    import pyarrow as pa
-
-    # Through float64, so that the same number gives the same float32 whatever it was stored as; rounded, from 2**53 on.
-    numbers: NDArray[Any] = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return numbers
-
-
 def join(pieces: Iterable[Table]) -> Table:
-    """One shard out of its pieces, in order."""
+    """One shard out of its pieces, in order, which were checked."""
     queue = deque(pieces)
     rows = sum(len(piece.labels) for piece in queue)
     check_filled(rows, queue[0].said if queue else {})
-    check_labels(sum(count_unlabelled(piece.labels) for piece in queue))
-    for piece in queue:
-        check_finite(piece.features, piece.feature_names)
     if len(queue) == 1:
         return queue[0]
     names = queue[0].feature_names

@@ -87,7 +87,7 @@ class TestInRay:
 
         for data, workers, message in [
             (frame(4).assign(job="nurse"), 2, "column 'job' holds"),
-            (frame(4).assign(y=[1.0, np.nan, 0.0, np.nan]), 2, r"channel 'train': 2 labels are missing"),
+            (frame(4).assign(y=[1.0, np.nan, 0.0, np.nan]), 2, r"channel 'train': row 2: the label is nan"),
             (frame(2), 3, "2 rows for 3 workers"),
         ]:
             with pytest.raises(DataError, match=message):

@@ -42,21 +42,20 @@ def rows(names: list[str]) -> pd.DataFrame:
 DATA = {"plain": rows(PLAIN), "foreign": rows(FOREIGN)}
 
 
-def channels(folder: Path, kind: str, names: str) -> dict[str, Channel]:
+def written(folder: Path, kind: str, names: str) -> None:
     """A file for each category: none has two."""
-    frame = DATA[names]
-    if kind == "memory":
-        train: Any = frame
-    else:
-        folder.mkdir(exist_ok=True)
-        for number, (_, part) in enumerate(frame.groupby("town", dropna=False)):
-            path = folder / f"{number}.{kind}"
-            part.to_csv(path, index=False) if kind == "csv" else part.to_parquet(path, row_group_size=20)
-        train = str(folder)
-    return {
-        name: Channel.of(source, name=name, categorical=["town"])
-        for name, source in (("train", train), ("validation", frame[100:300]))
-    }
+    folder.mkdir(exist_ok=True)
+    for number, (_, part) in enumerate(DATA[names].groupby("town", dropna=False)):
+        path = folder / f"{number}.{kind}"
+        if kind == "csv":
+            part.to_csv(path, index=False)
+        elif kind == "parquet":
+            part.to_parquet(path, row_group_size=20)
+
+
+def channels(folder: Path, kind: str, names: str) -> dict[str, Channel]:
+    sources = {"train": DATA[names] if kind == "memory" else str(folder), "validation": DATA[names][100:300]}
+    return {name: Channel.of(source, name=name, categorical=["town"]) for name, source in sources.items()}
 
 
 def program(folder: Path, kind: str, names: str, **more: Any) -> Callable[[], Any]:
@@ -90,6 +89,7 @@ def gang() -> Iterator[ProcessGang]:
 @pytest.mark.parametrize("how", [ONE_HOT, PARTS])
 @pytest.mark.parametrize("kind", ["memory", "csv", "parquet"])
 def test_one_worker_trains_what_xgboost_does_by_hand(tmp_path: Path, kind: str, how: dict[str, Any]) -> None:
+    written(tmp_path / "rows", kind, "plain")
     [segment] = serve_alone(program(tmp_path / "rows", kind, "plain", **how)(), order(tmp_path, **how))
     assert isinstance(segment, Segment), segment
     frame, told = DATA["plain"], {**TOLD, **how, "nthread": 1}
@@ -135,6 +135,7 @@ def test_rows_are_as_the_model_knows_them(tmp_path: Path, names: list[Any]) -> N
 def test_two_workers_learn_what_one_does(
     gang: ProcessGang, tmp_path: Path, kind: str, names: str, how: dict[str, Any]
 ) -> None:
+    written(tmp_path / "rows", kind, names)
     answers = gang.run(program(tmp_path / "rows", kind, names, **how), order(tmp_path / "two", **how))
     segments = [answer for [answer] in answers]
     assert all(isinstance(segment, Segment) for segment in segments), segments
@@ -173,6 +174,12 @@ def test_methods_that_take_no_categories_are_refused(more: dict[str, Any], messa
         program(tmp_path, "memory", "plain", **more)()
 
 
+def test_external_memory_refuses_categories(tmp_path: Path) -> None:
+    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters=TOLD, external_memory=True)
+    with pytest.raises(ConfigurationError, match="'train' has categories, and external_memory reads numbers"):
+        trainer.checked(open_channels(channels(tmp_path, "memory", "plain")))
+
+
 def test_the_other_backend_refuses_categories(tmp_path: Path) -> None:
     trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=2), hyperparameters=TOLD, backend="xgboost_ray")
     with pytest.raises(ConfigurationError, match="'train' has categories, and backend 'xgboost_ray' reads none"):
@@ -197,6 +204,7 @@ def test_categories_that_xgboost_has_no_name_for_are_refused(change: dict[str, A
 @pytest.mark.ray
 def test_ray_s_workers_have_the_categories(ray_cluster: None, tmp_path: Path) -> None:
     for kind in ("memory", "csv"):
+        written(tmp_path / "rows", kind, "foreign")
         alone, two = (
             XGBoostTrainer(scaling=ScalingConfig(num_workers=workers), hyperparameters={**TOLD, "num_round": 3}).fit(
                 channels(tmp_path / "rows", kind, "foreign"), storage_path=str(tmp_path / f"{kind}{workers}")

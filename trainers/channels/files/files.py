@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels import fingerprint
+from trainers.channels.arrow import arrow_rows
 from trainers.channels.files.partitions import with_values
 from trainers.channels.files.shares import File, Part, Share, shares, text_bytes
 from trainers.channels.fingerprint import Parts
 from trainers.channels.rows import QID, Categories, Coding, Queries, Roles, described, framed
-from trainers.channels.table import NAME_IT, Heading, Table, arrow_rows, join
+from trainers.channels.table import NAME_IT, Heading, Table, join
 from trainers.errors import DataError
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
@@ -62,7 +63,7 @@ class Files:
         """
         made = replace(self, coding=coding, categorical=tuple(coding))
         if any(at not in self.coding or not _within(self.coding[at], of) for at, of in coding.items()):
-            for _ in made.pieces(0, 1):  # Raises at the row; where only a dictionary has more, there is none.
+            for _ in made.each(0, 1):  # Raises at the row; where only a dictionary has more, there is none.
                 pass
         return made
 
@@ -159,7 +160,7 @@ class Files:
 
         Of large Parquet files it is some row groups whole, so that not every rank decodes all of them.
         """
-        return self.with_categories(join(self.pieces(rank, world_size)))
+        return self.with_categories(join(self.each(rank, world_size)))
 
     def with_categories(self, table: Table) -> Table:
         """Rows of `pieces` with categories in the place of codes."""
@@ -173,14 +174,10 @@ class Files:
         features = self.roles.features(self.width)
         return [features[at] for at in self.categorical]
 
-    def pieces(self, rank: int, world_size: int, *, each: bool = False) -> Iterator[Table]:
-        """The same in pieces of few megabytes, codes for categories; with `each`, a piece is checked when it comes."""
-        for share in self._shares(rank, world_size):
-            yield from self._pieces(share.parts, share.rank, share.world_size, share.turns, each=each)
-
     def each(self, rank: int, world_size: int) -> Iterator[Table]:
-        """The shard of one rank in pieces of few megabytes, each checked as it comes."""
-        return self.pieces(rank, world_size, each=True)
+        """The same in pieces of few megabytes; of categories, codes."""
+        for share in self._shares(rank, world_size):
+            yield from self._pieces(share.parts, share.rank, share.world_size, share.turns)
 
     def decoded(self, rank: int, world_size: int) -> float:
         """The share of all rows that a rank decodes to have its own."""
@@ -205,9 +202,7 @@ class Files:
         """The same files, which every worker reads for itself."""
         return self
 
-    def _pieces(
-        self, parts: Iterable[Part], rank: int, world_size: int, turns: Sequence[int] = (), *, each: bool = False
-    ) -> Iterator[Table]:
+    def _pieces(self, parts: Iterable[Part], rank: int, world_size: int, turns: Sequence[int] = ()) -> Iterator[Table]:
         """The rows of one rank, out of files or row groups of them, one after the other."""
         seen, queries = 0, Queries() if QID in self.roles.names else None
         for file, groups in parts:
@@ -227,7 +222,6 @@ class Files:
                         number=number,
                         queries=queries,
                         turns=turns,
-                        each=each,
                         coding=self.coding,
                     )
                 except DataError as error:
@@ -258,8 +252,8 @@ class Files:
         from pyarrow import csv as arrow_csv
 
         names = [str(position) for position in range(self.own_width)]
-        text = pa.dictionary(pa.int32(), pa.string())
-        kinds = {names[at]: text if at in self._coded_columns else pa.float64() for at in range(self.own_width)}
+        text, coded = pa.dictionary(pa.int32(), pa.string()), set(self._coded_columns)
+        kinds = {name: text if at in coded else pa.float64() for at, name in enumerate(names)}
         with self.filesystem.open_input_stream(file.path) as stream:
             yield from arrow_csv.open_csv(
                 stream,

@@ -120,9 +120,9 @@ class LibsvmFiles:
 
     def read(self, rank: int, world_size: int) -> Table:
         """The shard of one rank: some files whole where that is balanced, and some rows of every other."""
-        return join(self.pieces(rank, world_size))
+        return join(self.each(rank, world_size))
 
-    def pieces(self, rank: int, world_size: int) -> Iterator[Table]:
+    def each(self, rank: int, world_size: int) -> Iterator[Table]:
         """The same, a block of rows at a time; see `join` for what is checked of all of them."""
         if QID in self.roles_said:
             yield from self._queries(rank, world_size)
@@ -131,10 +131,6 @@ class LibsvmFiles:
         for index in dealt.whole[rank]:
             yield from self._rows([self.files[index]], 0, 1)
         yield from self._rows([self.files[index] for index in dealt.by_row], rank, world_size)
-
-    def each(self, rank: int, world_size: int) -> Iterator[Table]:
-        """The same."""
-        return self.pieces(rank, world_size)
 
     def read_whole(self) -> Table:
         """All rows, in their order."""

@@ -26,6 +26,10 @@ ALL_FEATURES = Roles(target=None)
 """Of columns whose labels come apart."""
 
 
+BLOCK_ROWS = 1 << 16
+"""Rows of a piece, where a shard comes in pieces."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Memory:
     """An array, a DataFrame or a CSR matrix, with columns of other roles among the features, or without any.
@@ -120,27 +124,23 @@ class Memory:
         if QID in self.said:
             mine = np.flatnonzero(self.said[QID] % world_size == rank)
             check_filled(len(mine), self.said)
+        return self._rows(mine)
+
+    def each(self, rank: int, world_size: int) -> Iterator[Table]:
+        """The same, `BLOCK_ROWS` rows at a time."""
+        mine = np.arange(rank, self.rows, world_size)
+        if QID in self.said:
+            mine = np.flatnonzero(self.said[QID] % world_size == rank)
+        for start in range(0, len(mine), BLOCK_ROWS):
+            yield self._rows(mine[start : start + BLOCK_ROWS])
+
+    def _rows(self, mine: Any) -> Table:
         return Table(
             features=self._features(mine),
             labels=np.ascontiguousarray(self.labels[mine]),
             feature_names=self.roles.feature_names(self.columns),
             said={role: np.ascontiguousarray(numbers[mine]) for role, numbers in self.said.items()},
         )
-
-    def each(self, rank: int, world_size: int) -> Iterator[Table]:
-        """The same as one piece."""
-        yield self.read(rank, world_size)
-
-    def pieces(self, rows: int) -> Iterator[Table]:
-        """All rows, so many at a time."""
-        for start in range(0, self.rows, rows):
-            mine = slice(start, start + rows)
-            yield Table(
-                features=self._features(mine),
-                labels=self.labels[mine],
-                feature_names=self.roles.feature_names(self.columns),
-                said={role: numbers[mine] for role, numbers in self.said.items()},
-            )
 
     def _features(self, rows: Any) -> Any:
         if self.sparse:
