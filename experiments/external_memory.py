@@ -72,6 +72,8 @@ def on_gang(rows: Rows, folder: Path, rounds: int, *, external: bool, limit: int
     try:
         result = trainer.fit(channels(rows), storage_path=str(folder / "models"))
     except GangError as error:
+        if external:
+            raise
         return {"external": external, "limit": limit, "error": str(error).splitlines()[0]}
     finally:
         remove_groups()
