@@ -27,7 +27,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -49,6 +48,10 @@ GB = 10**9
 STATIC = {"objective": "binary:logistic", "eval_metric": "auc", "max_depth": 6, "nthread": 1}
 WORKERS = 2
 Part = Literal["larger", "long", "bank", "turns", "trials"]
+
+
+def _size(rows: Rows) -> dict[str, int]:
+    return {"rows": rows.rows, "columns": rows.columns}
 
 
 def channels(rows: Rows) -> dict[str, Channel]:
@@ -93,13 +96,13 @@ def on_gang(rows: Rows, folder: Path, rounds: int, *, external: bool, limit: int
 def larger_than_memory(rows: Rows, folder: Path, rounds: int, limit: int) -> dict[str, Any]:
     """Training on disk under a limit, and what becomes of the same in memory."""
     found = [on_gang(rows, folder, rounds, external=external, limit=limit) for external in (True, False)]
-    return {"rows": asdict(rows), "runs": found}
+    return {"rows": _size(rows), "runs": found}
 
 
 def both_ways(rows: Rows, folder: Path, rounds: int) -> dict[str, Any]:
     """Training in memory and on disk, on two workers without a limit."""
     return {
-        "rows": asdict(rows),
+        "rows": _size(rows),
         "runs": [on_gang(rows, folder, rounds, external=external) for external in (True, False)],
     }
 
@@ -116,7 +119,7 @@ def in_turns(rows: Rows, folder: Path, rounds: int, turns: int) -> dict[str, Any
             seconds, auc[way] = ways[way](rounds)
             found[way].append(rounds / seconds)
             gc.collect()
-    return {"rows": asdict(rows), "rounds": rounds, "turns": found, "auc": auc}
+    return {"rows": _size(rows), "rounds": rounds, "turns": found, "auc": auc}
 
 
 def _alone(rows: Rows, folder: Path, external: bool, rounds: int) -> tuple[float, float]:
@@ -184,24 +187,13 @@ def targets(part: str, result: Mapping[str, Any]) -> list[Target]:
     """What was promised of a part."""
     if part == "turns":
         return [
-            Target(
-                promise=f"rounds a second on disk, of those {way}",
-                limit=limit,
-                measured=statistics.median(
-                    mine / other for mine, other in zip(result["turns"]["on disk"], result["turns"][way], strict=True)
-                ),
-                unit="x",
-                at_least=True,
-                note="median of turns",
-            )
-            for way, limit in (("by hand", 0.95), ("in memory", 0.95))
-        ] + [
+            *(_of(result["turns"], way) for way in ("by hand", "in memory")),
             Target(
                 promise="AUC on disk, less that in memory",
                 limit=0.0,
                 measured=abs(result["auc"]["on disk"] - result["auc"]["in memory"]),
                 unit="",
-            )
+            ),
         ]
     if part in ("larger", "long"):
         on_disk, in_memory = result["runs"]
@@ -241,6 +233,19 @@ def targets(part: str, result: Mapping[str, Any]) -> list[Target]:
         for job in result["jobs"]
         for each in job["workers"]
     ]
+
+
+def _of(turns: Mapping[str, Sequence[float]], way: str) -> Target:
+    """What rounds a second on disk are of those of another way; each turn's stands beside the median."""
+    ratios = [mine / other for mine, other in zip(turns["on disk"], turns[way], strict=True)]
+    return Target(
+        promise=f"rounds a second on disk, of those {way}",
+        limit=0.95,
+        measured=statistics.median(ratios),
+        unit="x",
+        at_least=True,
+        note=f"median of {', '.join(f'{ratio:.2f}' for ratio in ratios)}",
+    )
 
 
 def allowed(worker: Mapping[str, Any], rows: Mapping[str, Any], external: bool) -> float:
@@ -287,7 +292,7 @@ def measured(part: str, folder: Path, data_dir: str | None, quick: bool) -> dict
         return both_ways(bank(folder / "bank", data_dir, 1 if quick else 100), folder, rounds)
     rows = generated(folder, 20_000 if quick else 1_000_000, 20)
     trials = 8 if quick else 200
-    return {"rows": asdict(rows), "jobs": [many_trials(rows, folder, trials, external=way) for way in (False, True)]}
+    return {"rows": _size(rows), "jobs": [many_trials(rows, folder, trials, external=way) for way in (False, True)]}
 
 
 if __name__ == "__main__":
