@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import sys
 
 
 def trim() -> None:
-    """Gives back what is free in this process, which the C library would keep for later.
+    """Gives back what is free in this process, which the C library and Arrow's would keep for later.
 
-    Nothing happens where that is not GNU's.
+    Of a C library that is not GNU's nothing is asked.
     """
     gc.collect()
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
     give_back = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if give_back is not None:
         give_back(0)

@@ -25,6 +25,7 @@ from trainers.xgboost.matrices import (
     BLOCK_BYTES,
     KEPT,
     PLAIN,
+    SCORED_BYTES,
     Kind,
     Spooled,
     check_method,
@@ -130,6 +131,7 @@ class XGBoostProgram:
         shards = {name: self._rows(name, context.rank, context.world_size, scratch) for name in self._channels}
         train = shards.pop("train")
         check_names("train", train.feature_names)  # A Ray Dataset's are known here at the earliest.
+        trim()
         loaded = time.perf_counter()
         self._session = _Session(context, _join(context), scratch, sum_over(context.world_size))
         joined = time.perf_counter()
@@ -289,7 +291,8 @@ class XGBoostProgram:
 
     def _matrix_to_score(self, rows: Table | Spooled) -> Any:
         """Rows as they are, not in bins: XGBoost predicts them twice as fast so."""
-        made = matrix(PLAIN, rows, self._opened().context.cpus)
+        few = rows.whole() if isinstance(rows, Spooled) and rows.nbytes <= SCORED_BYTES else rows
+        made = matrix(PLAIN, few, self._opened().context.cpus)
         if isinstance(rows, Spooled):
             rows.forget()
         return made

@@ -57,6 +57,12 @@ def test_the_job_of_the_blog_is_the_tuner_of_the_blog() -> None:
     assert tuner.plan().resource == 231
 
 
+def test_xgboost_may_train_in_external_memory(path: Path) -> None:
+    assert read_job(path).trainer.trainer().options == {}
+    change(path, "trainer.external_memory", True)
+    assert read_job(path).trainer.trainer().options == {"external_memory": True}
+
+
 def train(context: object) -> None:
     """A training function, for its name."""
 

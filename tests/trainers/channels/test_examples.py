@@ -140,7 +140,7 @@ def test_a_fingerprint_is_of_files_and_of_what_is_asked_of_them(tmp_path: Path) 
         (lambda: Channel.of(Examples.named("tests.support.examples:Squares", row=3)), "unexpected keyword"),
         (lambda: Channel.of(Examples.named("tests.support.examples:Squares", rows=0)), "without rows"),
         (lambda: Channel.of(Examples.images("/no/such")), "/no/such does not exist"),
-        (lambda: Channel.of(Examples.text("x.txt"), target="y"), "leave them out for a channel of Examples"),
+        (lambda: Channel.of(Examples.text("x.txt"), target="y"), "leave them out for Examples"),
     ],
 )
 def test_what_cannot_be_is_refused(make: Any, words: str) -> None:

@@ -53,6 +53,7 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "scratch").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
     monkeypatch.setattr(programs, "BLOCK_BYTES", SMALL)
+    monkeypatch.setattr(programs, "SCORED_BYTES", 0)
     return tmp_path / "scratch"
 
 
@@ -63,7 +64,7 @@ def channels(folder: Path, **said: Any) -> dict[str, Channel]:
 
 def program(folder: Path, *, external: bool = True, weight: str = "w", **hyperparameters: Any) -> Callable[[], Any]:
     def make() -> Any:
-        programs.BLOCK_BYTES = SMALL
+        programs.BLOCK_BYTES, programs.SCORED_BYTES = SMALL, 0
         trainer = XGBoostTrainer(
             scaling=ScalingConfig(num_workers=0),
             hyperparameters={**STATIC, **hyperparameters},
@@ -89,6 +90,18 @@ def test_a_model_is_that_of_rows_in_memory(folder: Path, scratch: Path, more: di
     assert found[True].reports == found[False].reports
     assert found[True, "model"] == found[False, "model"]
     assert not list(scratch.iterdir())
+
+
+def test_few_rows_that_are_scored_are_in_memory(folder: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for most in (0, 1 << 20):
+        served = program(folder)()
+        monkeypatch.setattr(programs, "SCORED_BYTES", most)
+        served.open(alone(1))
+        assert len(list(scratch.rglob("*.row.page"))) == (most == 0)
+        found.append(served.train(order(folder), lambda report: None).reports)
+        served.close()
+    assert found[0] == found[1]
 
 
 def test_approx_trains_too(folder: Path) -> None:

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
         kind_of as kind_of,
         matrix as matrix,
     )
-    from trainers.xgboost.matrices.spooled import BLOCK_BYTES as BLOCK_BYTES, Spooled as Spooled
+    from trainers.xgboost.matrices.spooled import (
+        BLOCK_BYTES as BLOCK_BYTES,
+        SCORED_BYTES as SCORED_BYTES,
+        Spooled as Spooled,
+    )
 
 load_when_used(__name__)

@@ -17,6 +17,10 @@ BLOCK_BYTES = 32 << 20
 """Of a block's features: some blocks are in memory at a time, and XGBoost makes a page of each."""
 
 
+SCORED_BYTES = 64 << 20
+"""Of features that are scored and stay in memory: on disk, XGBoost reads them anew for each round's predictions."""
+
+
 class Spooled:
     """Rows on disk, with their labels and what is said of them; what reads all labels, maps them.
 
@@ -64,6 +68,16 @@ class Spooled:
                 said={role: numbers[rows] for role, numbers in said.items()},
             )
             start += length
+
+    @property
+    def nbytes(self) -> int:
+        """Of the features."""
+        return sum(self._features(number).stat().st_size for number in range(len(self._lengths)))
+
+    def whole(self) -> Table:
+        """All rows, in memory."""
+        features = np.concatenate([block.features for block in self.blocks()])
+        return Table(features=features, labels=self.labels, feature_names=self.feature_names, said=self.said)
 
     def matrix(self, kind: Callable[..., Any], options: dict[str, Any]) -> Any:
         """XGBoost's matrix of the rows, whose pages are on disk until it goes.
