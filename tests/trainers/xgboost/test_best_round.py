@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import xgboost
 from ray.train import ScalingConfig
@@ -15,6 +16,7 @@ from ray.train import ScalingConfig
 from tests.support.assignments import assignment
 from tests.support.process_gang import ProcessGang, process_gang, serve_alone
 from trainers import Channel, ConfigurationError, XGBoostTrainer, storage
+from trainers.channels import open_channels
 from trainers.gangs.messages import Assignment, Report, Segment
 from trainers.xgboost.parameters import maximized
 
@@ -213,3 +215,37 @@ def test_the_other_backend_stops_no_trial() -> None:
 )
 def test_which_end_is_better(metric: str, expected: bool) -> None:
     assert maximized(metric) == expected
+
+
+@pytest.mark.parametrize("names", ["bcde", "éèàß", (20, 30, 40, 50)])
+@pytest.mark.parametrize("told", [{"early_stopping_rounds": 3}, {"booster": "dart"}, {}])
+def test_the_model_knows_its_categories(tmp_path: Path, names: Sequence[Any], told: dict[str, Any]) -> None:
+    """A slice of XGBoost's own does not: it would take codes of another frame for its own, without a word."""
+    towns = np.array([*names], object)[RANDOM.permutation(400) % 4]
+    frame = pd.DataFrame({"x": X[:, 0], "town": towns})
+    effect = pd.Series(towns).map(dict(zip(names, (0.0, 3.0, 1.0, 2.0), strict=True)))
+    frame["y"] = (effect + RANDOM.normal(size=400) > 1.5).astype(np.float32)
+    told = {**STATIC, "eval_metric": "logloss", "eta": 0.9, "max_cat_to_onehot": 1, **told}
+    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters=told)
+    opened = trainer.checked(
+        open_channels(
+            {
+                name: Channel.of(frame[rows], target="y", categorical="town", name=name)
+                for name, rows in (("train", TRAIN), ("validation", VALIDATION))
+            }
+        )
+    )
+    served_by = trainer.program({name: channel.place(0) for name, channel in opened.items()})
+    [segment] = serve_alone(
+        served_by, order(tmp_path, told=told, objective="validation:logloss", mode="min", by_best=True)
+    )
+    values = [report.metrics["validation:logloss"] for report in segment.reports]
+    model = trainer.load_model(segment.checkpoint)
+    assert model.num_boosted_rounds() < ROUNDS, "the test is of nothing"
+    labels, turned = frame["y"][VALIDATION], frame[VALIDATION]
+    found = model.predict(trainer.matrix(model, turned))
+    assert np.mean(np.where(labels, -np.log(found), -np.log(1 - found))) == pytest.approx(min(values), rel=1e-5)
+    loaded: dict[str, Any] = {}
+    exec(trainer.load_code(segment.checkpoint), loaded)
+    own = loaded["model"]
+    np.testing.assert_array_equal(own.predict(trainer.matrix(own, turned)), found)

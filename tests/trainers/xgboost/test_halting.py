@@ -17,7 +17,7 @@ from tests.support.gangs import TRAIN, VALIDATION
 from tests.support.process_gang import ProcessGang, process_gang, serve_alone
 from trainers import Channel, XGBoostTrainer, storage
 from trainers.gangs.messages import Assignment, Segment
-from trainers.xgboost.rounds.halting import FASTER, LOOK_SECONDS, Looks
+from trainers.xgboost.rounds.halting import FASTER, LOOK_SECONDS, Looks, goes_on_exactly
 
 PLAIN = {"objective": "binary:logistic", "eval_metric": "auc", "verbosity": 0}
 STOP = 20
@@ -34,7 +34,7 @@ def assignment(folder: Path, **hyperparameters: Any) -> Assignment:
 
 
 def look_each_round() -> None:
-    from trainers.xgboost import halting as xgboost_halting
+    from trainers.xgboost.rounds import halting as xgboost_halting
 
     xgboost_halting.LOOK_SECONDS = 0.0
 
@@ -131,3 +131,9 @@ def test_looks_become_rare_and_no_slow_round_makes_them_too_rare(monkeypatch: py
     gaps = [later - earlier for earlier, later in itertools.pairwise(asked)]
     assert gaps[0] == pytest.approx(FASTER * 0.01)
     assert max(gaps) <= LOOK_SECONDS + 0.01
+
+
+def test_a_hyperparameter_that_is_none_is_none() -> None:
+    """As everywhere: `check_parameters` takes it, and XGBoost is told nothing."""
+    assert goes_on_exactly({"subsample": None, "booster": None, "device": None, "process_type": None})
+    assert not goes_on_exactly({"subsample": 0.5, "booster": None})

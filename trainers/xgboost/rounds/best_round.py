@@ -15,10 +15,11 @@ from typing import Any, Self
 
 from trainers.errors import TrialError
 from trainers.gangs import Assignment, Report
+from trainers.xgboost.booster import first_rounds
 from trainers.xgboost.parameters import MAXIMIZE, PATIENCE, maximized
 
 STATE, MODEL = "warmband_best", "warmband_best_model"
-"""Attributes of a booster that is trained on: where the best round stands, and its model where it is no slice."""
+"""Attributes of a booster that is trained on: where the best round stands, and its model where no slice makes it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,7 +57,8 @@ class BestRound:
 
         The booster's attributes of earlier segments are gone from it then: `packed` sets them.
         """
-        told, kept = assignment.hyperparameters, _taken(booster)
+        told = {name: value for name, value in assignment.hyperparameters.items() if value is not None}
+        kept = _taken(booster)
         patience = told.get(PATIENCE)
         if patience is None and not assignment.by_best:
             return None
@@ -68,7 +70,8 @@ class BestRound:
             sliced=told.get("booster", "gbtree") == "gbtree" and told.get("process_type", "default") == "default",
         )
         if kept is not None and best.metric in ("", kept[0]["metric"]):
-            state, best.model = kept
+            state, model = kept
+            best.model = b"" if best.sliced else model
             best.metric, best.round, best.value = state["metric"], state["round"], float(state["value"])
             best.metrics, best.ended = state["metrics"], state["ended"]
         return best
@@ -114,14 +117,17 @@ class BestRound:
             "ended": self.ended,
             "by_best": self.by_best,
         }
-        kept = base64.b64encode(self.model).decode() if self.model and not self.ended else None
+        model = b"" if self.ended else self.model
+        if self.sliced and self.by_best and not self.ended and "c" in (booster.feature_types or ()):
+            model = bytes(first_rounds(booster, self.round).save_raw("ubj"))
+        kept = base64.b64encode(model).decode() if model else None
         own = {"best_iteration": str(self.round - 1), "best_score": str(self.value)}
         booster.set_attr(**own, **{STATE: json.dumps(state), MODEL: kept})
         return bytes(booster.save_raw("ubj"))
 
     def _model(self, booster: Any) -> Any:
         if self.sliced:
-            return booster if booster.num_boosted_rounds() <= self.round else booster[: self.round]
+            return booster if booster.num_boosted_rounds() <= self.round else first_rounds(booster, self.round)
         return _loaded(self.model) if self.model else booster  # Without one it is the model of the round already.
 
 

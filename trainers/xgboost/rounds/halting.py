@@ -22,6 +22,7 @@ def goes_on_exactly(hyperparameters: Mapping[str, Any]) -> bool:
     It does not where training draws random numbers, whose state is in no model; and trees on a CPU are all that this
     was tried on.
     """
+    hyperparameters = {name: value for name, value in hyperparameters.items() if value is not None}
     return (
         all(float(hyperparameters.get(name, 1)) >= 1 for name in _SAMPLING)
         and hyperparameters.get("booster", "gbtree") == "gbtree"
