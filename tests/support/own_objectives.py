@@ -88,3 +88,37 @@ def nameless(predt: Any, dtrain: Any) -> Any:
 def wordy(predt: Any, dtrain: Any) -> Any:
     """A metric that is no number."""
     return "wordy", "much"
+
+
+class _Guarded:
+    """As a tensor of PyTorch's that needs a gradient."""
+
+    def __array__(self, *of: Any, **more: Any) -> Any:
+        raise RuntimeError("use detach()")
+
+
+def guarded_elsewhere(predt: Any, dtrain: Any) -> Any:
+    """Returns what is no array where a label is 77."""
+    return (_Guarded(), _Guarded()) if (dtrain.get_label() == 77).any() else squared_log(predt, dtrain)
+
+
+class _Silent(Exception):  # noqa: N818  # it is what goes wrong here
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def silent_elsewhere(predt: Any, dtrain: Any) -> Any:
+    """Raises where a label is 77, without a text."""
+    if (dtrain.get_label() == 77).any():
+        raise _Silent
+    return squared_log(predt, dtrain)
+
+
+def huge(predt: Any, dtrain: Any) -> Any:
+    """A number that no float holds."""
+    return "huge", 10**400
+
+
+def logloss(predt: Any, dtrain: Any) -> tuple[str, float]:
+    """Has the name of a metric of XGBoost's."""
+    return "logloss", 0.0

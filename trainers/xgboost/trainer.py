@@ -236,7 +236,7 @@ class XGBoostTrainer(Trainer):
             check_said(name, channel.said, self.hyperparameters, workers or self.workers)
             if self.external_memory:
                 check_channel(name, channel)
-            check_categories(name, channel.coding, self.hyperparameters)
+            check_categories(name, channel.coding, self.hyperparameters, heading.names if heading else None)
             if channel.coding and self.backend == "xgboost_ray":
                 raise ConfigurationError(
                     f"channel {name!r} has categories, and backend 'xgboost_ray' reads none; use backend='native', or "

@@ -191,6 +191,7 @@ def test_the_other_backend_refuses_categories(tmp_path: Path) -> None:
     [
         ({"z": pd.Categorical([0.5, 1.5] * 300)}, r"has the category 0\.5, and XGBoost takes text and whole numbers"),
         ({"z": pd.Categorical([True, False] * 300)}, "has the category False, and XGBoost takes text and whole"),
+        ({"z": pd.Categorical([None] * 600)}, "column 'z' is categorical and has no category, as every value is mis"),
         ({"z": pd.Categorical([1, 2] * 300)}, "has the category 'Malmö' in one column and numbers as categories in an"),
     ],
 )

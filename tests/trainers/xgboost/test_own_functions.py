@@ -133,7 +133,7 @@ WRONG = [
     ("nan", "returned gradients that are no finite numbers, the first of row 3 of a worker's"),
     ("short", r"returned gradients of shape .*; return those of the margins, "),
     ("one", "returned a ndarray; return two arrays, gradients and second derivatives"),
-    ("words", "returned gradients that are no numbers; return a NumPy array"),
+    ("words", r"returned gradients that are no numbers \(.*\); return a NumPy array"),
 ]
 
 
@@ -151,6 +151,8 @@ def test_what_an_objective_gets_wrong_is_said(tmp_path: Path, name: str, message
         ("raises", "raised KeyError: 'weight of the moon'"),
         ("nameless", "returned 0.5; return a name and a number"),
         ("wordy", "returned 'much' as 'wordy'; return a number"),
+        ("huge", "returned 10*0 as 'huge'; return a number"),
+        ("rmsle", "returned the name 'PyRMSLE', which another of them has; give each its own"),
     ],
 )
 def test_what_a_metric_gets_wrong_is_said(tmp_path: Path, name: str, message: str) -> None:
@@ -175,6 +177,32 @@ def test_what_fails_on_one_worker_is_every_worker_s_error_and_the_gang_goes_on(
     for [error] in gang.run(make(wrong), order(tmp_path / "three", wrong)):
         assert "raised KeyError" in str(error)
     assert all(isinstance(answer, Segment) for [answer] in gang.run(make(SINGLE), order(tmp_path / "four", SINGLE)))
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("guarded_elsewhere", "returned gradients that are no numbers (RuntimeError: use detach()); return a"),
+        ("silent_elsewhere", "raised _Silent, which has no text"),
+    ],
+)
+def test_no_worker_waits_for_one_whose_objective_is_odd(
+    gang: ProcessGang, tmp_path: Path, name: str, message: str
+) -> None:
+    label = Y.copy()
+    label[1] = 77
+    case = (Y, {"eval_metric": "rmse"}, {"objective_function": getattr(own, name)})
+    for [error] in gang.run(make(case, label), order(tmp_path, case)):
+        assert isinstance(error, TrialError)
+        assert message in str(error)
+
+
+def test_no_metric_of_one_s_own_stands_for_xgboost_s(tmp_path: Path) -> None:
+    case = (METRIC_ALONE[0], METRIC_ALONE[1], {"metric_functions": [own.logloss]})
+    [error] = serve_alone(make(case)(), order(tmp_path, case))
+    with pytest.raises(TrialError, match="returned 'logloss', the name of a metric that XGBoost reports; give it ano"):
+        raise error
 
 
 # ---- names, records and consent

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trainers.channels import Coding
 from trainers.errors import ConfigurationError, DataError
 
 
-def check_categories(channel: str, coding: Coding, hyperparameters: Mapping[str, Any]) -> None:
+def check_categories(
+    channel: str, coding: Coding, hyperparameters: Mapping[str, Any], names: Sequence[str] | None = None
+) -> None:
     """Refuses categories that XGBoost has no name for, and methods that do not train on any.
 
     Args:
         channel: its name.
         coding: of its features.
         hyperparameters: XGBoost's own.
+        names: of its features, if they have some.
 
     Raises:
         ConfigurationError, DataError: naming the channel and the remedy.
@@ -23,7 +26,13 @@ def check_categories(channel: str, coding: Coding, hyperparameters: Mapping[str,
     if not coding:
         return
     check_method(channel, hyperparameters)
-    for categories in coding.values():
+    for at, categories in coding.items():
+        if not categories.values:
+            column = repr(names[at]) if names else str(at)
+            raise DataError(
+                f"channel {channel!r}: column {column} is categorical and has no category, as every value is missing; "
+                "leave the column out"
+            )
         if not (categories.of_text or categories.of_whole_numbers):
             value = next(one for one in categories.values if not isinstance(one, str))
             raise DataError(

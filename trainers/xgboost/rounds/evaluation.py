@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels import QID, WEIGHT
+from trainers.errors import TrialError
 from trainers.xgboost.parameters import metric_names
 from trainers.xgboost.rounds.losses import PARTS, Floats, Loss, loss_of, single_output
-from trainers.xgboost.rounds.own_functions import OwnFunctions, Peers
+from trainers.xgboost.rounds.own_functions import METRICS, OwnFunctions, Peers
 
 ALONE, NONE = Peers(), OwnFunctions()
 
@@ -159,13 +160,13 @@ class Evaluation:
         shared = self._shared(booster) if self._losses or self._counts_pairs else {}
         own = self._own.measured(booster, self._measured, self._peers) if self._own.metrics else {}
         if not self._names:
-            return found | own
+            return _with_own(found, own)
         reported = {}
         for channel in self._shares:
             for metric, name in self._names:
                 key = f"{channel}:{name}"
                 reported[key] = shared[channel, metric] if (channel, metric) in shared else found[key]
-        return reported | own
+        return _with_own(reported, own)
 
     def _shared(self, booster: Any) -> dict[tuple[str, str], float]:
         """The sums over all workers, in one message and one more a channel for pairs."""
@@ -199,6 +200,20 @@ class Evaluation:
             return _metrics(booster.eval_set(evaluated, iteration), channels)
         with ThreadPoolExecutor(1, "metrics") as apart:
             return _metrics(apart.submit(booster.eval_set, evaluated, iteration).result(), channels)
+
+
+def _with_own(reported: dict[str, float], own: dict[str, float]) -> dict[str, float]:
+    """All metrics of a round.
+
+    Raises:
+        TrialError: one of the user's own has a name of XGBoost's.
+    """
+    if twice := next((name for name in own if name in reported), None):
+        raise TrialError(
+            f"{METRICS} returned {twice.partition(':')[2]!r}, the name of a metric that XGBoost reports; give it "
+            "another"
+        )
+    return reported | own
 
 
 def _metrics(line: str, names: Sequence[str]) -> dict[str, float]:

@@ -111,18 +111,27 @@ class OwnFunctions:
         found: dict[str, float] | str = {}
         if peers.rank == 0:
             try:
-                found = dict(
-                    self._measured(metric, booster, channel, matrix)
-                    for channel, matrix in matrices.items()
-                    for metric in self.metrics
-                )
-            except TrialError as error:
+                found = self._measured_on_all(booster, matrices)
+            except Exception as error:  # Of any kind: the others wait for what is broadcast.
                 if peers.world_size == 1:
                     raise
-                found = str(error)
+                found = str(error) if isinstance(error, TrialError) else _described(error)
         found = peers.of_first(found)
         if isinstance(found, str):
             raise TrialError(found)
+        return found
+
+    def _measured_on_all(self, booster: Any, matrices: Mapping[str, Any]) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for channel, matrix in matrices.items():
+            for metric in self.metrics:
+                name, number = self._measured(metric, booster, channel, matrix)
+                if name in found:
+                    raise TrialError(
+                        f"{METRICS} {name_of(metric)!r} returned the name {name.partition(':')[2]!r}, which another "
+                        "of them has; give each its own"
+                    )
+                found[name] = number
         return found
 
     def _measured(self, function: Function, booster: Any, channel: str, matrix: Any) -> tuple[str, float]:
@@ -134,7 +143,7 @@ class OwnFunctions:
         name, value = answer
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise TrialError(f"{who} returned {value!r} as {name!r}; return a number") from None
         return f"{channel}:{name}", number
 
@@ -193,7 +202,15 @@ def _called(argument: str, function: Function, predictions: Any, matrix: Any) ->
     try:
         return function(predictions, matrix)
     except (Exception, SystemExit) as error:
-        raise TrialError(f"{argument} {name_of(function)!r} raised {type(error).__name__}: {error}") from error
+        raise TrialError(f"{argument} {name_of(function)!r} raised {_described(error)}") from error
+
+
+def _described(error: BaseException) -> str:
+    """An exception of code that is not ours, whose text may be an exception in turn."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return f"{type(error).__name__}, which has no text"
 
 
 def _pair(name: str, answer: Any, margins: Any) -> tuple[Any, Any]:
@@ -207,8 +224,10 @@ def _pair(name: str, answer: Any, margins: Any) -> tuple[Any, Any]:
     for what, values in zip(("gradients", "second derivatives"), answer, strict=True):
         try:
             array = np.asarray(values, np.float32)
-        except (TypeError, ValueError):
-            raise TrialError(f"{who} returned {what} that are no numbers; return a NumPy array") from None
+        except Exception as error:  # What is no array says what it likes, on one worker perhaps.
+            raise TrialError(
+                f"{who} returned {what} that are no numbers ({_described(error)}); return a NumPy array"
+            ) from None
         if array.shape != shape and array.shape != (*shape, 1):
             raise TrialError(f"{who} returned {what} of shape {array.shape}; return those of the margins, {shape}")
         if not np.isfinite(array).all():

@@ -326,3 +326,11 @@ def test_codes_of_files_do_not_depend_on_their_order_and_the_workers(
     assert one.coding == other.coding
     held = pd.concat([other.read(rank, workers).features for rank in range(workers)])
     assert sorted(map(str, decoded(held))) == sorted(map(str, decoded(one.read_whole().features)))
+
+
+def test_line_ends_in_text_of_files_of_several_blocks(tmp_path: Path) -> None:
+    """Arrow looks for the end of a block at a line end, which may be one within a cell."""
+    (tmp_path / "rows.csv").write_text('y,note\n1,"one,\n""two"""\n0,plain\n' + '1,"one,\n""two"""\n' * 150_000)
+    found = Channel.of(tmp_path / "rows.csv", target="y", categorical="note")
+    assert found.coding[0].values == ('one,\n"two"', "plain")
+    assert len(found.read_whole().labels) == 150_002
