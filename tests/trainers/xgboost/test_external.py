@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -257,3 +258,22 @@ def test_a_ray_dataset_comes_a_block_at_a_time(ray_cluster: None, scratch: Path)
             np.concatenate([block.features for block in blocks]), placed.read(rank, 2).features
         )
     assert sum(len(block.labels) for block in placed.blocks(0, 1, SMALL)) == ROWS
+
+
+@pytest.mark.parametrize("max_bin", [64, 512])
+def test_a_disk_without_room_for_pages_is_an_error(
+    folder: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, max_bin: int
+) -> None:
+    """XGBoost itself would end the process, which is the user's own where workers are none."""
+    numbers = 2500 * 5
+    for left, fits in ((2 * numbers, False), (200 * numbers, True)):
+        usage = shutil.disk_usage(scratch)._replace(free=left)
+        monkeypatch.setattr("trainers.xgboost.matrices.spooled.shutil.disk_usage", lambda path, usage=usage: usage)
+        served = program(folder, max_bin=max_bin)()
+        if fits:
+            served.open(alone(1))
+            served.close()
+        else:
+            with pytest.raises(DataError, match=r"pages of rows for external_memory take .* give TMPDIR a folder"):
+                served.open(alone(1))
+        assert not list(scratch.iterdir())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -85,8 +86,25 @@ class Spooled:
         Args:
             kind: XGBoost's class.
             options: its arguments beside the rows.
+
+        Raises:
+            DataError: there is no room for the pages.
         """
+        self._check_room(kind, int(options.get("max_bin", 256)))
         return kind(_feed(self.blocks, f"{self._folder}/page"), **options)
+
+    def _check_room(self, kind: Callable[..., Any], max_bin: int) -> None:
+        """Looks for the room that pages take, since XGBoost 3.2 ends the process where it finds none."""
+        import xgboost
+
+        numbers = self.nbytes / 4
+        needed = numbers * (_ROW_BYTES if kind is xgboost.DMatrix else _BIN_BYTES * (1 if max_bin <= 256 else 2))
+        free = shutil.disk_usage(self._folder).free
+        if free < needed:
+            raise DataError(
+                f"pages of rows for external_memory take {needed / 2**20:,.0f} MiB in {self._folder}, which has "
+                f"{free / 2**20:,.0f} MiB left; give TMPDIR a folder with room"
+            )
 
     def forget(self) -> None:
         """Removes the features from disk, where no other matrix will be made of them."""
@@ -113,6 +131,9 @@ class Spooled:
                 "room for 4 bytes a number and as much again for XGBoost"
             ) from None
 
+
+_ROW_BYTES, _BIN_BYTES = 8, 2.5
+"""Of a number that is not missing, in a page of rows and in one of bins; of more than 256 bins it is twice as much."""
 
 _LABEL = "label"
 _NUMBERS = "external_memory takes rows of numbers"
