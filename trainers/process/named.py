@@ -15,8 +15,11 @@ PLACE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
 def name_of(thing: Any) -> str:
-    """Where a function or class is to be found, as "module:name"."""
-    return f"{getattr(thing, '__module__', '?')}:{getattr(thing, '__qualname__', type(thing).__name__)}"
+    """Where a function or class is to be found, as "module:name"; of an object that has no name, where nothing is."""
+    if hasattr(thing, "__qualname__"):
+        return f"{getattr(thing, '__module__', '?')}:{thing.__qualname__}"
+    # A partial, say: by the name of its class another process would find that.
+    return f"{type(thing).__module__}:{type(thing).__qualname__}.<locals>.object"
 
 
 def check_outside(name: str, argument: str, kind: str) -> None:
