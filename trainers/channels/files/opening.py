@@ -19,6 +19,7 @@ from trainers.channels.files.kinds import ENDINGS, kind_of
 from trainers.channels.files.libsvm import LibsvmFiles, open_libsvm
 from trainers.channels.files.manifest import expanded
 from trainers.channels.files.partitions import columns_of, values_of
+from trainers.channels.files.patience import patient_when_pickled
 from trainers.channels.files.shares import File
 from trainers.channels.rows import Roles, coded_features, may_be_categories
 from trainers.channels.table import check_schema, unique_names, without_index
@@ -181,6 +182,7 @@ def filesystem_of(path: str) -> tuple[Any, str, str]:
         filesystem, inside = fs.FileSystem.from_uri(path)
     except (OSError, ImportError, ValueError, pa.ArrowException) as error:
         raise DataError(f"{path!r} cannot be reached: {error}; check the URI") from None
+    patient_when_pickled(filesystem)
     return filesystem, path.partition("://")[0] + "://", inside
 
 
