@@ -279,7 +279,7 @@ def measured(part: str, folder: Path, data_dir: str | None, quick: bool) -> dict
     """The figures of a part."""
     if part == "turns":
         rows = generated(folder, 40_000 if quick else 1_000_000, 25)
-        return dict(apart(in_turns, rows, folder, 3 if quick else 20, 3))
+        return dict(apart(in_turns, rows, folder, 3 if quick else 40, 2 if quick else 7))
     os.environ.setdefault("RAY_worker_niceness", "0")
     os.environ["TMPDIR"] = str(folder)
     ray.init(address="local", num_cpus=16, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)

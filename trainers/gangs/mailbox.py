@@ -14,11 +14,14 @@ import ray
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from trainers.gangs.messages import Event, GangLost, GangUp, Goodbye, Halt, Order, Served
+from trainers.gangs.messages import Event, GangEnded, GangLost, GangUp, Goodbye, Halt, Order, Served
 from trainers.process import end_surely
 
 NAMESPACE = "warmband"
 """Of the mailboxes' names, so that the jobs on one cluster find each other's."""
+
+LOST_STARTS = 4
+"""How often the workers of a gang are lost in a row without being ready; then it is over."""
 
 
 @dataclass(slots=True)
@@ -36,6 +39,8 @@ class _Desk:
     all_refused: asyncio.Event = field(default_factory=asyncio.Event)
     controller: list[Any] = field(default_factory=list)
     unwanted: bool = False
+    lost_starts: int = 0
+    """How often its workers have been lost since it was last up."""
 
 
 class Mailbox:
@@ -136,7 +141,7 @@ class Mailbox:
         ranks[rank] = up
         if len(ranks) == world_size:
             del desk.opened[up.incarnation]
-            desk.incarnation, desk.order, desk.halted = up.incarnation, None, False
+            desk.incarnation, desk.order, desk.halted, desk.lost_starts = up.incarnation, None, False, 0
             ups = [ranks[other] for other in range(world_size)]
             pids = tuple(pid for one in ups for pid in one.pids)
             await self.post(replace(ranks[0], pids=pids, nodes=tuple(node for one in ups for node in one.nodes)))
@@ -146,7 +151,10 @@ class Mailbox:
         desk = self._desk(event.gang)
         if isinstance(event, GangLost):
             if not desk.incarnation:
-                return  # Told already, or the gang has not been up.
+                desk.lost_starts += 1
+                if desk.lost_starts != LOST_STARTS:
+                    return  # Told already, or the gang has not been up, and Train starts it again.
+                event = _never_up(event)
             desk.incarnation = ""
         self._events.append(event)
         self._arrived.set()
@@ -176,6 +184,17 @@ class Mailbox:
 
     def _desk(self, gang: str) -> _Desk:
         return self._desks.setdefault(gang, _Desk())
+
+
+def _never_up(lost: GangLost) -> GangEnded:
+    """The end of a gang that Train would start for ever."""
+    return GangEnded(
+        gang=lost.gang,
+        error=f"its workers were lost {LOST_STARTS} times before they were ready, the last time with: {lost.reason} "
+        "Where they end while they load their rows, memory is often short: `hpo data check` says what a worker loads, "
+        "and more workers, or external_memory=True of XGBoostTrainer, take less each",
+        final=True,
+    )
 
 
 async def _end(actor: list[Any]) -> None:

@@ -22,7 +22,7 @@ from trainers.pytorch.distribution import Distribution, MicroBatch, trained
 from trainers.pytorch.layouts import Forecast, Layout, Parts, follow
 from trainers.pytorch.plan import ModelPlan
 from trainers.pytorch.rates import LearningRateRule, scaled
-from trainers.pytorch.state import Mixed, TorchCheckpoint, random_state, shards
+from trainers.pytorch.state import BestReport, Mixed, TorchCheckpoint, random_state, shards
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -88,6 +88,7 @@ class TrainContext:
             passes=_Passes(self),
             beat=beat,
         )
+        self._best = BestReport(assignment, resumed, keeps=parts.holds_all)
         self._epoch = self._reported = assignment.start
         self._pass, self._done, self._behind = 0, 0.0, False
         self._micro: MicroBatch | None = None
@@ -276,6 +277,7 @@ class TrainContext:
             self.synchronize()
         self._beat()
         diverged = self._assignment.divergence(report := Report(step=step, metrics=numbers))
+        self._best.take(report, state, self._now)
         asked = bool(diverged) or (state is not None and (final or self._halted()))
         ends = self._peers.meet(f"the report of {self._now}", asked)
         self._reported = step
@@ -370,6 +372,7 @@ class TrainContext:
                     positions=self._data.positions,
                     ended=ended,
                     scales=scales if self._mixed.scales else (),
+                    best=self._best.packed,
                 ),
                 staged,
             )

@@ -208,12 +208,16 @@ class FunctionTrainer(Trainer):
         return f"{type(self).__name__} trains with it from the first epoch on" if name in self.words() else ""
 
     def load_model(self, checkpoint: str) -> Any:
-        """The checkpoint of the function's last `report(checkpoint=...)`; tensors are on the CPU."""
+        """The checkpoint of the function's last `report(checkpoint=...)`, or of its best; tensors are on the CPU.
+
+        It is the best one's where the job has objective_value="best", unless models are in shards.
+        """
         from trainers.pytorch.state import TorchCheckpoint, shards
 
         known = self._manifest if checkpoint == self.checkpoint else UNKNOWN
         manifest = known if known.files else looked_up(checkpoint)
-        return shards.whole(TorchCheckpoint.opened(checkpoint, manifest, shards.Impatient()).state)
+        opened = TorchCheckpoint.opened(checkpoint, manifest, shards.Impatient())
+        return opened.best["state"] if opened.best else shards.whole(opened.state)
 
 
 def but(values: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,6 +37,14 @@ from trainers.gangs.worker.output import found
 pytestmark = pytest.mark.ray
 
 
+class DiesAsItOpens(Waits):
+    """As a worker does that runs out of memory while it loads its rows."""
+
+    def open(self, context: Any) -> dict[str, float]:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return {}
+
+
 @pytest.fixture(scope="module")
 def said() -> list[str]:
     """What the module's gangs told the user."""
@@ -381,3 +389,15 @@ def test_an_elastic_gang_has_the_workers_that_there_is_room_for_and_leaves_nothi
     finally:
         gangs.close()
         remove_placement_group(others)
+
+
+@pytest.mark.fault
+def test_a_gang_whose_workers_are_never_ready_ends_with_what_helps(ray_cluster: None) -> None:
+    """It earns its seconds: Ray Train starts workers again for ever, and nobody heard of it."""
+    pool = Pool("dies", workers=1, program=lambda workers: DiesAsItOpens())
+    try:
+        pool.gangs.want({1: 1}, None)
+        with pytest.raises(GangError, match=r"lost 4 times before they were ready, .* memory is often short"):
+            pool.until(lambda event: False, seconds=120.0)
+    finally:
+        pool.gangs.close()

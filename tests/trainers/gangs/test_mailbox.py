@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from trainers.gangs import mailbox as mailbox_module
-from trainers.gangs.mailbox import Mailbox
+from trainers.gangs.mailbox import LOST_STARTS, Mailbox
 from trainers.gangs.messages import Assignment, GangEnded, GangLost, GangUp, Goodbye, Halt, Progress, Report, Served
 
 LONG, SHORT = 30.0, 0.01
@@ -295,6 +295,26 @@ async def test_a_loss_is_told_once_an_incarnation(mailbox: Mailbox) -> None:
         await mailbox.post(lost)
         await mailbox.post(GangLost(gang="gang", reason="rank 0 broke in turn"))
         assert await mailbox.exchange((), SHORT) == [lost]
+
+
+@played
+async def test_a_gang_whose_workers_are_never_ready_ends(mailbox: Mailbox) -> None:
+    """Ray Train would start them for ever: where they run out of memory as they load, say."""
+    for up in (False, True):
+        if up:
+            await open_gang(mailbox, "first", gang="other")
+            await mailbox.post(GangLost(gang="other", reason="rank 0 was killed"))
+            assert [type(event) for event in await mailbox.exchange((), SHORT)] == [GangLost]
+        gang = "other" if up else "gang"
+        for _ in range(LOST_STARTS - 1):
+            await mailbox.post(GangLost(gang=gang, reason="rank 1 was killed"))
+            assert await mailbox.exchange((), SHORT) == []
+        for _ in range(2):
+            await mailbox.post(GangLost(gang=gang, reason="rank 1 was killed"))
+        [ended] = await mailbox.exchange((), SHORT)
+        assert isinstance(ended, GangEnded)
+        assert ended.final
+        assert "lost 4 times before they were ready, the last time with: rank 1 was killed" in ended.error
 
 
 @played

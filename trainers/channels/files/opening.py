@@ -14,16 +14,15 @@ from typing import Any
 from trainers.channels.distribution import Distribution
 from trainers.channels.files.failures import unread
 from trainers.channels.files.files import MISSING, NO_ROWS, Files
+from trainers.channels.files.filesystems import filesystem_of, nothing_found
 from trainers.channels.files.found_categories import find_categories
 from trainers.channels.files.kinds import ENDINGS, kind_of
 from trainers.channels.files.libsvm import LibsvmFiles, open_libsvm
 from trainers.channels.files.manifest import expanded
 from trainers.channels.files.partitions import columns_of, values_of
-from trainers.channels.files.patience import patient_when_pickled
 from trainers.channels.files.shares import File
 from trainers.channels.rows import Roles, coded_features, may_be_categories
 from trainers.channels.table import check_schema, unique_names, without_index
-from trainers.checking import nearest
 from trainers.errors import ConfigurationError, DataError
 from trainers.storage import check_no_credentials
 
@@ -139,51 +138,6 @@ def _find(paths: Sequence[str]) -> tuple[Any, str, list[Any], str]:
         entries += infos
         bases.append(base)
     return filesystem, scheme, entries, os.path.commonpath(bases)
-
-
-def nothing_found(path: str, filesystem: Any, inside: str) -> str:
-    """The message about a path that has no file, with the nearest name beside it.
-
-    Args:
-        path: as it was given.
-        filesystem: pyarrow's, which it is in.
-        inside: the path there.
-    """
-    from pyarrow import fs
-
-    if filesystem.get_file_info(inside).type == fs.FileType.Directory:
-        return f"{path} is a directory without a file of rows, {ENDINGS}; give another, or a pattern: {path}/*.csv"
-    if re.search(r"[*?[]", inside):
-        return f"{path} matches no file; check the pattern"
-    folder, _, name = inside.rstrip("/").rpartition("/")
-    beside = filesystem.get_file_info(fs.FileSelector(folder or "/", allow_not_found=True))
-    near = nearest(name, [info.base_name for info in beside], cutoff=0.75)
-    return f"{path} does not exist; " + (f"did you mean {folder}/{near}?" if near else "check the path")
-
-
-def filesystem_of(path: str) -> tuple[Any, str, str]:
-    """Pyarrow's file system of a path or URI, its scheme as URIs begin with it, and the path in it.
-
-    Raises:
-        ConfigurationError: it is empty.
-        DataError: there is no such file system.
-    """
-    import pyarrow as pa
-    from pyarrow import fs
-
-    if not path:
-        raise ConfigurationError("a path is empty; give a file, a directory or a pattern")
-    if "://" not in path:
-        try:
-            return fs.LocalFileSystem(), "", os.path.abspath(os.path.expanduser(path))
-        except ValueError as error:  # After "~" comes a NUL byte or a letter that no user's name can hold.
-            raise DataError(f"{path!r} cannot be reached: {error}; check the path") from None
-    try:
-        filesystem, inside = fs.FileSystem.from_uri(path)
-    except (OSError, ImportError, ValueError, pa.ArrowException) as error:
-        raise DataError(f"{path!r} cannot be reached: {error}; check the URI") from None
-    patient_when_pickled(filesystem)
-    return filesystem, path.partition("://")[0] + "://", inside
 
 
 def _expand(filesystem: Any, path: str) -> tuple[list[Any], str]:

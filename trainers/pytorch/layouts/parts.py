@@ -37,6 +37,11 @@ class Parts:
     data: Peers
     mesh: DeviceMesh | None = None
 
+    @property
+    def holds_all(self) -> bool:
+        """Whether this worker writes checkpoints, and has all of the model."""
+        return self.gang.rank == 0 and self.layout.is_replicas
+
     @classmethod
     def replicas(cls, gang: Peers) -> Parts:
         """Workers that each hold the whole model."""

@@ -6,6 +6,7 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from trainers.pytorch.state import random_state as random_state, shards as shards, switches as switches
+    from trainers.pytorch.state.best import BestReport as BestReport
     from trainers.pytorch.state.checkpoint import IN_SHARDS as IN_SHARDS, TorchCheckpoint as TorchCheckpoint
     from trainers.pytorch.state.mixed import Mixed as Mixed
     from trainers.pytorch.state.models import Models as Models, forward_of as forward_of

@@ -6,7 +6,7 @@ import io
 import pickle
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -34,6 +34,7 @@ class TorchCheckpoint:
         updates: of each worker so far.
         positions: where each of rank 0's prepared datasets stands, in the order of `prepare_data`; all ranks' alike.
         ended: the metrics of the report that ended the trial early; None where it goes on.
+        best: the best report's units, value and state, where a job compares trials by that; else empty.
         scales: the scale of losses of each rank, by rank, and its updates since it changed; empty where none is scaled.
     """
 
@@ -44,6 +45,7 @@ class TorchCheckpoint:
     positions: tuple[tuple[int, int], ...]
     ended: dict[str, float] | None = None
     scales: tuple[tuple[float, int], ...] = ()
+    best: dict[str, Any] = field(default_factory=dict)
 
     def scale_of(self, rank: int) -> tuple[float, int] | None:
         """The scale of losses that a worker goes on with; None where none was scaled."""
@@ -63,6 +65,7 @@ class TorchCheckpoint:
                 "ended": self.ended,
                 # A trial whose losses are not scaled leaves the same bytes as before there were such.
                 **({"scales": list(self.scales)} if self.scales else {}),
+                **({"best": self.best} if self.best else {}),
             },
             stream,
         )
@@ -119,6 +122,7 @@ class TorchCheckpoint:
                 positions=tuple(tuple(position) for position in content["positions"]),
                 ended=content.get("ended"),  # It came later than the format, and so did the next.
                 scales=tuple(tuple(scale) for scale in content.get("scales", ())),
+                best=content.get("best", {}),
             )
         except (KeyError, TypeError) as error:
             raise _flawed(uri, f"a part of it is missing or no such part ({error})") from None
