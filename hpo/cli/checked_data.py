@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from trainers.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:
-    from trainers.channels import Channel
+    from trainers.channels import Channel, OpenedExamples, OpenedFolder
 
 _NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
 
@@ -52,23 +52,41 @@ def _of_dataset(name: str, data_dir: str | None) -> dict[str, Channel]:
 
     checked = datasets.check(name, data_dir)
     for path, good, problem in checked:
-        typer.echo(f"{path}: {'ok, by its SHA-256' if good else problem}")
+        typer.echo(f"{path}: {'ok, by its SHA-256' if good else problem}", err=True)  # Beside what programs read.
     if not all(good for _, good, _ in checked):
         raise DataError(f"dataset {name!r} is not whole here; run `hpo data fetch {name}`")
     return dataset_channels(name, data_dir=data_dir)
 
 
 def _of_job(path: str, data_dir: str | None, *, allow_code: bool) -> tuple[dict[str, Channel], int | None]:
+    import typer
+
     from hpo.job_file import read_job
-    from trainers.channels import Folder, OpenedFolder, open_channels
+    from trainers.channels import OpenedExamples, OpenedFolder, open_channels
 
     spec = read_job(path, allow_code=allow_code)
     opened = open_channels(spec.channels(data_dir), train=False)
-    rows = {name: channel for name, channel in opened.items() if not isinstance(channel.source, OpenedFolder | Folder)}
+    others = {
+        name: each.source for name, each in opened.items() if isinstance(each.source, OpenedFolder | OpenedExamples)
+    }
+    rows = {name: channel for name, channel in opened.items() if name not in others}
+    kinds = {name: _kind(source) for name, source in others.items()}
     if not rows:
-        raise ConfigurationError(f"job file {path!r} has no channel of rows, and folders are not looked into")
+        only = ", ".join(f"channel {name!r} is {kind}" for name, kind in kinds.items())
+        raise ConfigurationError(f"job file {path!r} has no rows to look into: {only}, and is found and counted alone")
+    for name, kind in kinds.items():
+        typer.echo(f"channel {name!r} is {kind}: it was found, and is not looked into", err=True)
     workers = getattr(spec.trainer, "num_workers", None)
     return rows, max(1, workers) if isinstance(workers, int) else None
+
+
+def _kind(source: OpenedFolder | OpenedExamples) -> str:
+    about = source.describe()
+    if about["kind"] == "folder":
+        return "a folder"
+    rows, classes = about.get("rows"), about.get("classes")
+    of = f" of {len(classes)} classes" if classes else ""
+    return f"Examples.{about['kind']}" + (f", {rows:,} examples{of}" if rows is not None else "")
 
 
 def _of_files(what: Sequence[str], target: str | None) -> dict[str, Channel]:

@@ -241,11 +241,14 @@ class Channel:
         return f"column {heading.names[at]!r}" if heading and heading.names else f"column {at} beside the target"
 
     def coded_like(self, train: Channel) -> Channel:
-        """The same channel, whose categories have the codes of the channel that is trained on.
+        """The same channel, whose categories and classes have the codes of the channel that is trained on.
 
         Raises:
-            DataError: columns differ, or a category is none of these.
+            DataError: columns differ, or a category or class is none of these.
         """
+        if isinstance(self.source, OpenedExamples) and isinstance(train.source, OpenedExamples):
+            with about(self.name):
+                return replace(self, source=self.source.numbered_like(train.source, train.name))
         if not self.coding and not train.coding:
             return self
         self.check_like(train)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trainers.channels import Channel, Files
+from trainers.channels import WHOLE, Channel, Files
 
 COUNTS = (1, 2, 4, 8)
 """Gangs that are told of, where nobody says how many workers there are."""
@@ -43,7 +43,7 @@ def loads(channel: Channel, rows: int, width: int, seconds: float, counts: tuple
     found = []
     for workers in counts:
         if workers <= rows:
-            mine = -(-rows // workers)
+            mine = rows if channel.distribution == WHOLE else -(-rows // workers)
             found.append(
                 Load(workers=workers, rows=mine, nbytes=mine * each, seconds=seconds * _decoded(channel, workers))
             )

@@ -57,9 +57,10 @@ def _features_of(channel: Channel) -> list[str] | None:
 
 def _described(was: Mapping[str, Any], channel: Channel) -> Iterator[str]:
     now = channel.describe()
-    for key in ("target", "distribution"):
-        if was.get(key) is not None and now.get(key) is not None and was[key] != now[key]:
-            yield f"its {key} is {now[key]!r}, and was {was[key]!r}"
+    if was.get("target") is not None and now.get("target") is not None and was["target"] != now["target"]:
+        yield f"its target is {now['target']!r}, and was {was['target']!r}"
+    if was.get("distribution") != now.get("distribution"):  # Balanced where none was asked for.
+        yield f"its distribution is {now.get('distribution')!r}, and was {was.get('distribution')!r}"
     yield from _sets([role for role in ROLES if role in was], list(channel.said))
     for key in ("rows", "count"):
         if was.get(key) is not None and now.get(key) is not None and was[key] != now[key]:

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from hpo import cli
 from hpo.cli.checked_data import channels_of
+from tests.support.examples import image_folder
 from trainers.errors import ConfigurationError, DataError
 
 RANDOM = np.random.default_rng(5)
@@ -98,3 +99,35 @@ def test_a_path_may_have_an_equals_sign(folder: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(folder)
     channels, _ = channels_of(["year=2024/train.csv"], "y", None, allow_code=False)
     assert list(channels) == ["train"]
+
+
+JOB_OF_OTHERS = """
+data:
+  channels:
+    train: {images: FOLDER/images, size: 4}
+    VALIDATION
+trainer:
+  type: torch
+  train_loop: tests.support.examples_job:train
+  num_workers: 2
+  hyperparameters: {epochs: 2, per_worker_batch_size: 5}
+  metrics: ["validation:accuracy"]
+tuning:
+  objective_metric_name: validation:accuracy
+  ranges: {lr: {type: categorical, values: [0.1, 0.2]}}
+"""
+
+
+def test_channels_that_are_no_rows_are_told_of_and_others_looked_into(folder: Path) -> None:
+    image_folder(folder / "images")
+    job = folder / "job.yaml"
+    text = JOB_OF_OTHERS.replace("FOLDER", str(folder))
+    job.write_text(text.replace("VALIDATION", f"validation: {{path: {folder}/validation.csv, target: y}}"))
+    result = CliRunner().invoke(cli.app, ["data", "check", str(job), "--allow-code", "--json"])
+    assert [each["name"] for each in json.loads(result.stdout)["channels"]] == ["validation"]
+    assert "channel 'train' is Examples.images, 20 examples of 2 classes: it was found, and is not" in result.stderr
+    job.write_text(text.replace("VALIDATION", ""))
+    with pytest.raises(
+        ConfigurationError, match=r"no rows to look into: channel 'train' is Examples.images, 20 examples"
+    ):
+        channels_of([str(job)], None, None, allow_code=True)

@@ -234,3 +234,14 @@ def test_a_folder_is_opened_again_and_refused_once_a_file_of_it_changed(tmp_path
     with pytest.raises(DataError, match=r"'train' cannot be opened again: .*my images does not exist.*resume\(inputs="):
         open_inputs(about)
     check_same(about, open_channels({"train": Folder(tmp_path / "moved", distribution)}))
+
+
+def test_files_that_are_dealt_out_otherwise_are_told_of(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("y,x\n1,2\n0,3\n")
+    _, about = recorded(str(path), tmp_path)
+    other = Channel.of(str(path), name="train", distribution="ShardedByS3Key")
+    with pytest.raises(
+        DataError, match=r"changed since the job began: its distribution is 'ShardedByS3Key', and was None"
+    ):
+        check_same(about, {"train": other})

@@ -12,11 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from PIL import Image
 from pyarrow import parquet
 
 from tests.support.examples import KINDS, ROWS, column_table, image_folder, image_table, text_file
 from trainers import Channel, ConfigurationError, DataError, Examples, ScalingConfig, ScriptTrainer, XGBoostTrainer
-from trainers.channels import OpenedExamples, PlacedExamples
+from trainers.channels import OpenedExamples, PlacedExamples, open_channels
 
 
 def opened(examples: Examples) -> OpenedExamples:
@@ -57,6 +58,74 @@ def test_images_in_parquet_files(tmp_path: Path) -> None:
     image, label = dataset(Examples.images(tmp_path / "structs.parquet"))[0]
     assert torch.all(image == 30)
     assert label == torch.tensor(0.5)
+
+
+@pytest.mark.parametrize(("name", "bits"), [("a.png", np.uint16), ("a.tif", np.uint16), ("a.pgm", np.uint16)])
+def test_images_of_16_bits_keep_their_greys(tmp_path: Path, name: str, bits: Any) -> None:
+    """Pillow cuts off what is above 255: all but the darkest grey would be white."""
+    Image.fromarray(np.arange(0, 65_536, 1024).reshape(8, 8).astype(bits)).save(tmp_path / name)
+    image = dataset(Examples.images(tmp_path, mode="L"))[0]
+    assert image.flatten().tolist() == [*range(0, 256, 4)]
+
+
+def test_an_image_whose_range_nobody_knows_is_an_error(tmp_path: Path) -> None:
+    Image.fromarray(np.full((8, 8), 0.5, np.float32)).save(tmp_path / "a.tif")
+    with pytest.raises(DataError, match=r"a\.tif cannot be decoded as an image \(its pixels are floats"):
+        dataset(Examples.images(tmp_path))[0]
+
+
+def test_a_row_from_the_end_is_itself_in_every_column(tmp_path: Path) -> None:
+    rows = dataset(Examples.columns(column_table(tmp_path / "columns.parquet")))
+    assert torch.equal(rows[-1]["tokens"], torch.arange(3, dtype=torch.int32))
+
+
+def test_numbers_that_no_tensor_holds_are_an_error_of_their_file(tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"id": pa.array([2**63 + 1], pa.uint64())}), tmp_path / "ids.parquet")
+    with pytest.raises(DataError, match=r"column 'id' of .*ids\.parquet holds more than int64 does"):
+        dataset(Examples.columns(tmp_path / "ids.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("length", "message"),
+    [
+        (False, r"channel 'train': Examples.named\('tests.*breaks'\) with .* fails: OSError: no such share; mend it"),
+        (True, r"channel 'train': len\(\) of what Examples.named\('tests.*breaks'\) made fails: ValueError"),
+    ],
+)
+def test_a_function_that_fails_is_named(length: bool, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        opened(Examples.named("tests.support.examples:breaks", length=length))
+
+
+def kinds_table(path: Path, kinds: list[str], image: bytes) -> Path:
+    parquet.write_table(pa.table({"picture": [image] * len(kinds), "kind": kinds}), path)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["folder", "table", "text"])
+def test_classes_have_the_numbers_of_train_in_every_channel(tmp_path: Path, kind: str) -> None:
+    """A validation that lacks a class has the others under their own numbers; one more class is an error."""
+    picture = image_folder(tmp_path / "of", classes=False) / "00.png"
+
+    def examples(name: str, classes: list[str]) -> Examples:
+        if kind == "table":
+            return Examples.images(kinds_table(tmp_path / f"{name}.parquet", classes, picture.read_bytes()))
+        for each in classes:
+            (tmp_path / name / each).mkdir(parents=True)
+            (tmp_path / name / each / picture.name).write_bytes(picture.read_bytes())
+            (tmp_path / name / each / "words.txt").write_text("words")
+        return Examples.images(tmp_path / name) if kind == "folder" else Examples.text(tmp_path / name, labelled=True)
+
+    train, fewer = examples("train", ["ant", "bee", "cat"]), examples("fewer", ["bee", "cat"])
+    channels = open_channels({"validation": fewer, "train": train})
+    for name, numbers in (("train", [0, 1, 2]), ("validation", [1, 2])):
+        rows = pickle.loads(pickle.dumps(channels[name].place(1))).source.dataset()
+        assert [int(rows[at][1]) for at in range(len(rows))] == numbers
+    assert channels["validation"].fingerprint() == Channel.of(fewer).fingerprint()
+    with pytest.raises(
+        DataError, match=r"channel 'validation': class 'dog' is none of channel 'train', which has 'ant'"
+    ):
+        open_channels({"train": train, "validation": examples("more", ["ant", "dog"])})
 
 
 def test_columns_have_the_types_and_shapes_of_their_files(tmp_path: Path) -> None:

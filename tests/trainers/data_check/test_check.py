@@ -114,6 +114,13 @@ def test_files_are_checked_as_rows_in_memory_are(tmp_path: Path) -> None:
         assert one.loads[0].workers == 4
 
 
+def test_a_worker_loads_all_of_a_channel_that_each_has_whole(tmp_path: Path) -> None:
+    FRAME[:100].to_csv(tmp_path / "rows.csv", index=False)
+    channel = Channel.of(str(tmp_path / "rows.csv"), distribution="FullyReplicated")
+    [load] = check_data({"train": channel}, workers=4).channels[0].loads
+    assert (load.rows, load.nbytes) == (100, 100 * 4 * 4)
+
+
 def test_damage_is_named_by_channel_file_and_row(tmp_path: Path) -> None:
     for part in range(10):
         FRAME[:100].to_csv(tmp_path / f"{part}.csv", index=False)

@@ -64,6 +64,7 @@ class Rows:
     def __getitem__(self, row: int) -> dict[str, Any]:
         if not -len(self) <= row < len(self):
             raise IndexError(f"row {row} of {len(self)}")
+        row %= len(self)  # Where lists of various lengths begin and end stands at rows and behind them.
         return {name: cell(row) for name, cell in self._cells.items()}
 
 
@@ -128,16 +129,20 @@ def _is_ragged(kind: Any) -> bool:
 
 def _cells(name: str, column: Any, found: Heads) -> Callable[[int], Any]:
     """What gives the value of a row."""
-    kind = column.type
+    kind, where = column.type, found.located.name(found.located.files[0])
     if _is_text(kind):
         return lambda row: column[row].as_py()
     if not _is_ragged(kind):
-        values = _tensor(column, lambda at: _missing(name, found, at // max(1, int(np.prod(_shape(kind) or (1,))))))
+        values = _tensor(
+            column, name, where, lambda at: _missing(name, found, at // max(1, int(np.prod(_shape(kind) or (1,)))))
+        )
         return lambda row: values[row]
     if _is_text(kind.value_type):
         return lambda row: column[row].as_py()
     starts = column.offsets.to_numpy()
-    inner = _tensor(column.values, lambda at: _missing(name, found, int(np.searchsorted(starts, at, side="right")) - 1))
+    inner = _tensor(
+        column.values, name, where, lambda at: _missing(name, found, int(np.searchsorted(starts, at, side="right")) - 1)
+    )
     return lambda row: inner[starts[row] : starts[row + 1]]
 
 
@@ -145,7 +150,7 @@ def _missing(name: str, found: Heads, row: int) -> DataError:
     return DataError(f"column {name!r} of {place_of(found, row)} has a list with a value missing; fill it in")
 
 
-def _tensor(array: Any, missing: Callable[[int], DataError]) -> Any:
+def _tensor(array: Any, name: str, where: str, missing: Callable[[int], DataError]) -> Any:
     """Numbers as a tensor of (rows, *shape)."""
     import pyarrow as pa
     import torch
@@ -158,7 +163,12 @@ def _tensor(array: Any, missing: Callable[[int], DataError]) -> Any:
     if array.null_count:
         raise missing(next(at for at, valid in enumerate(array.is_valid().to_pylist()) if not valid))
     if wider := _WIDER.get(str(array.type)):
-        array = array.cast(wider)
+        try:
+            array = array.cast(wider)
+        except pa.ArrowInvalid as error:
+            raise DataError(
+                f"column {name!r} of {where} holds more than {wider} does ({error}); write it smaller"
+            ) from None
     numbers = array.to_numpy(zero_copy_only=False).reshape(-1, *shape)
     with warnings.catch_warnings():
         # Arrow's memory is read-only, and batches are copies of it.

@@ -36,7 +36,7 @@ class Look:
 
         try:
             with Image.open(io.BytesIO(data)) as opened:
-                image = opened.convert(self.mode)
+                image = _of_8_bits(opened).convert(self.mode)
         except Exception as error:  # Pillow's decoders each have their own.
             why = " ".join(str(error).split()) or type(error).__name__
             why = "it is no image" if "cannot identify image" in why else why
@@ -46,6 +46,21 @@ class Look:
         pixels = np.asarray(image, dtype=np.uint8)
         pixels = pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
         return torch.from_numpy(np.array(pixels, order="C"))
+
+
+def _of_8_bits(image: Any) -> Any:
+    """An image whose channels have 8 bits: of 16, the upper ones, where Pillow would cut off all above 255.
+
+    Raises:
+        ValueError: it has numbers of another range.
+    """
+    from PIL import Image
+
+    if image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM")):
+        return Image.fromarray((np.asarray(image, np.uint16) >> 8).astype(np.uint8))
+    if image.mode in ("I", "F"):
+        raise ValueError(f"its pixels are {'32-bit integers' if image.mode == 'I' else 'floats'}, and not 0 to 255")
+    return image
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +112,7 @@ class ImageTable:
     heads: Heads
     image: str
     target: str | None
+    classes: tuple[str, ...]
     look: Look
 
     ragged: tuple[str, ...] = ()
@@ -114,7 +130,8 @@ class ImageTable:
     @property
     def described(self) -> dict[str, Any]:
         """See `Form`."""
-        return {"columns": [self.image, *([self.target] if self.target else [])], "target": self.target}
+        columns = [self.image, *([self.target] if self.target else [])]
+        return {"columns": columns, "target": self.target, "classes": list(self.classes) or None}
 
     def opened(self) -> ImageRows:
         """See `Form`."""
@@ -129,7 +146,7 @@ class ImageRows:
         names = [form.image, *([form.target] if form.target else [])]
         columns = read_columns(form.heads, names)
         self._images = columns[form.image]
-        self._labels = None if form.target is None else _numbers(columns[form.target])
+        self._labels = None if form.target is None else _numbers(form, columns[form.target])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ImageRows, (self._form,)
@@ -197,17 +214,40 @@ def _table(found: Heads, image: str | None, target: str | None, look: Look) -> I
     target = target if target is not None else others[0] if others else None
     if target is not None and target not in others:
         raise DataError(f"{where} has no column {target!r} beside {image!r}; it has {', '.join(schema.names)}")
-    return ImageTable(heads=found, image=image, target=target, look=look)
+    classes = () if target is None else _classes(found, target)
+    return ImageTable(heads=found, image=image, target=target, classes=classes, look=look)
 
 
-def _numbers(column: Any) -> Any:
-    """Labels by row: numbers, and of text the place of each among all there are, in their order."""
+def _classes(found: Heads, target: str) -> tuple[str, ...]:
+    """The labels that there are, in their order, where they are text."""
+    import pyarrow as pa
+
+    kind = found.schema.field(target).type
+    if not _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind):
+        return ()
+    return tuple(sorted(read_columns(found, [target])[target].unique().to_pylist()))
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _numbers(form: ImageTable, column: Any) -> Any:
+    """Labels by row: numbers, and of text the place of each among the classes."""
     import pyarrow as pa
     import torch
 
     values = column.to_pylist()
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        places = {text: place for place, text in enumerate(sorted(set(values)))}
+    if _is_text(column.type):
+        places = {text: place for place, text in enumerate(form.classes)}
+        new = next((row for row, text in enumerate(values) if text not in places), None)
+        if new is not None:
+            raise DataError(
+                f"column {form.target!r} of {place_of(form.heads, new)} holds {values[new]!r}, which was no class when "
+                "the channel was opened; put the file back, or begin a new job"
+            )
         return torch.tensor([places[text] for text in values])
     if pa.types.is_floating(column.type):
         return torch.tensor(values, dtype=torch.float32)

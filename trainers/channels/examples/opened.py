@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Protocol
 
 from trainers.channels import fingerprint
@@ -12,10 +12,11 @@ from trainers.channels.examples.given import KINDS, Examples
 from trainers.channels.examples.located import Located
 from trainers.channels.fingerprint import Parts
 from trainers.channels.table import Table
-from trainers.errors import ConfigurationError
+from trainers.errors import ConfigurationError, DataError
 
 SAMPLES = 64
 """Files that every node looks for."""
+_SHOWN = 8
 
 
 class Form(Protocol):
@@ -91,6 +92,31 @@ class OpenedExamples:
     def function(self) -> str:
         """The name of the user's function that makes the dataset; empty where there is none."""
         return str(self.given.arguments["function"]) if self.given.kind == "named" else ""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes, by their number; empty where labels have none."""
+        return getattr(self.form, "classes", ())
+
+    def numbered_like(self, train: OpenedExamples, name: str) -> OpenedExamples:
+        """The same examples, whose classes have the numbers that they have in the channel that is trained on.
+
+        Args:
+            train: that channel's.
+            name: its name, for messages.
+
+        Raises:
+            DataError: it lacks one of the classes.
+        """
+        if not self.classes or not train.classes or self.classes == train.classes:
+            return self
+        if new := [each for each in self.classes if each not in train.classes]:
+            raise DataError(
+                f"class {new[0]!r} is none of channel {name!r}, which has "
+                f"{', '.join(map(repr, train.classes[:_SHOWN]))}{', ...' if len(train.classes) > _SHOWN else ''}; "
+                "give that one examples of it, or take it out"
+            )
+        return replace(self, form=replace(self.form, classes=train.classes))  # type: ignore[type-var]
 
     @property
     def streams(self) -> bool:

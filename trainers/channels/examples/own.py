@@ -39,14 +39,14 @@ def made(name: str, function: Callable[..., Any], arguments: Mapping[str, Any]) 
     """What a function makes.
 
     Raises:
-        ConfigurationError: it does not take the arguments, or makes no dataset.
+        ConfigurationError: it fails, does not take the arguments, or makes no dataset.
     """
     from torch.utils.data import Dataset
 
     try:
         dataset = function(**arguments)
-    except TypeError as error:
-        raise ConfigurationError(f"Examples.named({name!r}) with {dict(arguments)} fails: {error}") from error
+    except Exception as error:  # A user's code raises what it likes.
+        raise _fails(f"Examples.named({name!r}) with {dict(arguments)}", error) from error
     has_rows = hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")
     if not isinstance(dataset, Dataset) and (not has_rows or isinstance(dataset, list | tuple | dict | str)):
         raise ConfigurationError(
@@ -67,10 +67,19 @@ def opened(arguments: Mapping[str, Any]) -> Own:
     function = load(name, "Examples.named", "function")
     if not callable(function):
         raise ConfigurationError(f"Examples.named({name!r}) is a {type(function).__name__}; give a function or a class")
-    rows = _length(made(name, function, words))
+    dataset = made(name, function, words)
+    try:
+        rows = _length(dataset)
+    except Exception as error:
+        raise _fails(f"len() of what Examples.named({name!r}) made", error) from error
     if rows == 0:
         raise DataError(f"Examples.named({name!r}) made a dataset without rows; give one that has some")
     return Own(name=name, function=function, arguments=words, rows=rows)
+
+
+def _fails(what: str, error: Exception) -> ConfigurationError:
+    said = " ".join(str(error).split())
+    return ConfigurationError(f"{what} fails: {type(error).__name__}{f': {said}' if said else ''}; mend it")
 
 
 def _length(dataset: Any) -> int | None:

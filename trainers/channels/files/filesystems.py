@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import os
 import re
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 from trainers.channels.files.kinds import ENDINGS
 from trainers.checking import nearest
 from trainers.errors import ConfigurationError, DataError
+
+_TRIES = 8
+"""Of a request to a store that asks to slow down: half a minute together, as AWS's standard strategy waits."""
 
 
 def nothing_found(path: str, filesystem: Any, inside: str) -> str:
@@ -52,4 +56,27 @@ def filesystem_of(path: str) -> tuple[Any, str, str]:
         filesystem, inside = fs.FileSystem.from_uri(path)
     except (OSError, ImportError, ValueError, pa.ArrowException) as error:
         raise DataError(f"{path!r} cannot be reached: {error}; check the URI") from None
+    _patient_when_pickled(filesystem)
     return filesystem, path.partition("://")[0] + "://", inside
+
+
+def _patient_when_pickled(filesystem: Any) -> None:
+    """Lets file systems of S3 try as often in the process that they are sent to; does nothing about others.
+
+    Args:
+        filesystem: pyarrow's. Pickled, one of S3 (pyarrow 26) loses its retry strategy, and gives up after 3 tries in
+            less than a second.
+    """
+    if filesystem.type_name == "s3":
+        copyreg.pickle(type(filesystem), _reduced)
+
+
+def _reduced(filesystem: Any) -> tuple[Any, tuple[dict[str, Any]]]:
+    _, (options,) = filesystem.__reduce__()
+    return _patient, (options,)
+
+
+def _patient(options: dict[str, Any]) -> Any:
+    from pyarrow import fs
+
+    return fs.S3FileSystem(**{**options, "retry_strategy": fs.AwsStandardS3RetryStrategy(max_attempts=_TRIES)})

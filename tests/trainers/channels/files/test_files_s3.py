@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import fs, parquet
+from ray import cloudpickle
 
 from tests.support.flaky_s3 import Proxy, proxied
 from tests.support.tables import frame, rows_of, same
@@ -120,6 +121,22 @@ def test_a_store_that_asks_to_slow_down_is_asked_again_after_a_while(s3: str, th
         through.fault, through.refused = slow, 0
         same(placed.read_whole(), WHOLE)
         assert through.refused == 2
+
+
+def test_a_worker_has_patience_with_a_store_as_its_driver_has(s3: str, through: Proxy) -> None:
+    """A file system that was pickled, again and again, tries more than the three times that pyarrow gives it."""
+    channel = Channel.of(through.uri(put(s3, "patient.csv", csv())))
+    placed = pickle.loads(pickle.dumps(pickle.loads(cloudpickle.dumps(channel.place(2)))))
+    left = 3
+
+    def slow(method: str, path: str) -> tuple[int, str] | None:
+        nonlocal left
+        left -= 1
+        return (503, "SlowDown") if left >= 0 else None
+
+    through.fault = slow
+    assert len(placed.read(0, 2).labels) + len(placed.read(1, 2).labels) == 400
+    assert through.refused == 3
 
 
 @pytest.mark.parametrize(
