@@ -151,7 +151,6 @@ NOT_RUN = {
     "shows an error on purpose": 2,
     "installs packages": 2,
     "follows a block that is not run": 1,
-    "there are no such files": 1,
 }
 
 
