@@ -189,7 +189,7 @@ def test_random_runs_each_trial_for_its_own_rounds() -> None:
 
 def test_a_job_whose_every_trial_fails_is_failed_with_the_trainers_words() -> None:
     tuner = make(workers=0, max_jobs=3)
-    tuner.ranges = {"interaction_constraints": CategoricalParameter(["no list"])}
+    tuner.ranges = {"updater": CategoricalParameter(["no_updater"])}
     with pytest.raises(WarmbandError, match=r"every trial failed"):
         tuner.fit(CHANNELS)
     assert tuner.describe()["HyperParameterTuningJobStatus"] == "Failed"

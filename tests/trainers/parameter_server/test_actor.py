@@ -112,6 +112,8 @@ def test_a_gang_begins_to_start_its_servers_before_it_reads_its_rows_and_joins_t
 
     class Rows:
         name = "train"
+        source = Channel.of(data(8), name=name).source
+        replicated = False
 
         def pieces(self, rank: int, world_size: int) -> Any:
             done.append("rows")
