@@ -191,13 +191,13 @@ def test_the_best_checkpoints_stay_and_the_others_go(tmp_path: Path) -> None:
 
 
 def test_a_job_whose_every_trial_fails_ends_early_with_the_first_errors() -> None:
-    """XGBoost finds only when it trains that there are constraints for more features than there are."""
-    tuner, printed = make({"monotone_constraints": "(1,1,1,1,1,1,1,1,1)"}, callbacks=[end := Ends()])
-    with pytest.raises(WarmbandError, match=r"the first 5 trials all failed: .*size of monotone constraint"):
+    """XGBoost finds only when it trains that there is no such updater."""
+    tuner, printed = make({"updater": "no_updater"}, callbacks=[end := Ends()])
+    with pytest.raises(WarmbandError, match=r"the first 5 trials all failed: .*no_updater"):
         tuner.fit(CHANNELS)
     described = tuner.describe()
     assert described["HyperParameterTuningJobStatus"] == "Failed"
-    assert "size of monotone constraint" in described["FailureReason"]
+    assert "no_updater" in described["FailureReason"]
     assert described["TrainingJobStatusCounters"]["NonRetryableError"] == 5
     (error,) = described["Summary"]["errors"]
     assert (error["trials"], error["first"]) == (5, f"{tuner.latest_tuning_job.name}-000")

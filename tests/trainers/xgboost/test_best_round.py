@@ -24,7 +24,7 @@ RANDOM = np.random.default_rng(11)
 X = RANDOM.integers(0, 12, (400, 5)).astype(np.float32)
 Y = (X[:, 0] + X[:, 1] + 9 * RANDOM.normal(size=400) > 11).astype(np.float32)
 TRAIN, VALIDATION = slice(0, 260), slice(260, 400)
-STATIC = {"objective": "binary:logistic", "eval_metric": ["auc", "logloss"], "eta": 0.4}
+STATIC = {"nthread": 1, "objective": "binary:logistic", "eval_metric": ["auc", "logloss"], "eta": 0.4}
 ROUNDS, PATIENCE = 40, 5
 
 

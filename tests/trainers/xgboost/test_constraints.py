@@ -99,7 +99,7 @@ def test_a_spelling_is_the_constraint(tmp_path: Path, name: str, spelling: Any) 
     first = {"monotone_constraints": (1, 0, -1), "interaction_constraints": [[0, 1], [2]]}[name]
     expected = by_hand(**{name: str(first)})
     assert expected != by_hand(), "the constraint changes nothing"
-    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters={name: spelling})
+    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters={"nthread": 1, name: spelling})
     trainer.checked({"train": Channel.of(FRAME, target="y")})
     assert trained(trainer, tmp_path) == expected
     recorded = json.loads(json.dumps(trainer.to_json(), default=lambda number: number.item()))
