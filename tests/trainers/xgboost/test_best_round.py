@@ -102,7 +102,7 @@ def test_it_ends_where_xgboost_does(tmp_path: Path, metric: str) -> None:
     assert segment.details == {"early_stopping": {"best_round": own.best_iteration + 1}}
 
 
-@pytest.mark.parametrize("stops", [[9, 27, 40], [3, 4, 5, 10, 40], list(range(1, 41))])
+@pytest.mark.parametrize("stops", [[9, 27, 40], [3, 4, 5, 10, 40], [*range(1, 40, 4), 40]])
 @pytest.mark.parametrize("booster", ["gbtree", "dart", "gblinear"])
 def test_a_trial_that_pauses_ends_in_the_same_round(tmp_path: Path, booster: str, stops: list[int]) -> None:
     """The model of a linear booster is not the same to the last bit: threads race for it."""
