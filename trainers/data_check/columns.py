@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.data_check.values import column, is_category, is_sparse
+from trainers.channels import is_sparse
+from trainers.data_check.values import column, is_category
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

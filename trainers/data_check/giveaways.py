@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.data_check.values import column, is_category, is_sparse, spread, take
+from trainers.channels import is_sparse
+from trainers.data_check.values import column, is_category, spread, take
 
 MOST_ROWS = 100_000
 """Rows of the sample that columns are judged by."""

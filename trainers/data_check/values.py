@@ -7,14 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trainers.channels import is_sparse
+
 Hashes = NDArray[np.uint64]
 
 _FACTOR_1, _FACTOR_2, _COLUMN = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB), 0x9E3779B97F4A7C15
-
-
-def is_sparse(features: Any) -> bool:
-    """Whether the features are a sparse matrix, of which absent entries are missing."""
-    return hasattr(features, "indptr")
 
 
 def is_category(features: Any, at: int) -> bool:

@@ -39,13 +39,18 @@ def deal_whole(weights: Sequence[int], world_size: int) -> tuple[tuple[int, ...]
         weights: of each piece, 1 at least.
         world_size: how many ranks there are.
     """
+    return tuple(tuple(sorted(share)) for share in _to_the_lightest(weights, world_size)[0])
+
+
+def _to_the_lightest(weights: Sequence[int], world_size: int) -> tuple[list[list[int]], list[int]]:
+    """Pieces by rank, the heaviest first, each to the lightest rank; and what each rank then has."""
     shares: list[list[int]] = [[] for _ in range(world_size)]
     loads = [0] * world_size
     for index in sorted(range(len(weights)), key=lambda index: -weights[index]):
         lightest = loads.index(min(loads))
         shares[lightest].append(index)
         loads[lightest] += weights[index]
-    return tuple(tuple(sorted(share)) for share in shares)
+    return shares, loads
 
 
 def by_request(distribution: Distribution, weights: Sequence[int], rank: int, world_size: int) -> Sequence[int]:
@@ -70,12 +75,7 @@ def deal(weights: Sequence[int], world_size: int) -> Deal:
         weights: of each file or part.
         world_size: how many ranks there are.
     """
-    shares: list[list[int]] = [[] for _ in range(world_size)]
-    loads = [0] * world_size
-    for index in sorted(range(len(weights)), key=lambda index: -weights[index]):
-        lightest = loads.index(min(loads))
-        shares[lightest].append(index)
-        loads[lightest] += weights[index]
+    shares, loads = _to_the_lightest(weights, world_size)
     mean, rest = sum(weights) / world_size, 0
     by_row: list[int] = []
     while min(loads) > 0:
