@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from trainers.channels.examples.located import Located, located
-from trainers.channels.examples.parquet import Heads, heads, place_of, read_columns
+from trainers.channels.examples.located import located
+from trainers.channels.examples.parquet import Heads, InParquet, heads, place_of, read_columns
 from trainers.checking import did_you_mean
 from trainers.errors import DataError
 
@@ -19,22 +19,11 @@ _WIDER = {"uint16": "int32", "uint32": "int64", "uint64": "int64"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
+class Columns(InParquet):
     """Columns of Parquet files; see `Form`."""
 
-    heads: Heads
     names: tuple[str, ...]
     ragged: tuple[str, ...]
-
-    @property
-    def located(self) -> Located:
-        """See `Form`."""
-        return self.heads.located
-
-    @property
-    def rows(self) -> int:
-        """How many there are."""
-        return self.heads.rows
 
     @property
     def described(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from trainers.channels.examples.located import Located, classes_of, labels_of, located
-from trainers.channels.examples.parquet import Heads, heads, place_of, read_columns
+from trainers.channels.examples.parquet import Heads, InParquet, heads, place_of, read_columns
 from trainers.errors import ConfigurationError, DataError
 
 ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
@@ -106,26 +106,15 @@ class ImageFiles:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImageTable:
+class ImageTable(InParquet):
     """Images in a column of Parquet files; see `Form`."""
 
-    heads: Heads
     image: str
     target: str | None
     classes: tuple[str, ...]
     look: Look
 
     ragged: tuple[str, ...] = ()
-
-    @property
-    def located(self) -> Located:
-        """See `Form`."""
-        return self.heads.located
-
-    @property
-    def rows(self) -> int:
-        """How many there are."""
-        return self.heads.rows
 
     @property
     def described(self) -> dict[str, Any]:

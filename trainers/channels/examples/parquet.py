@@ -32,6 +32,23 @@ class Heads:
         return sum(self.counts)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InParquet:
+    """What forms of Parquet files have in common; see `Form`."""
+
+    heads: Heads
+
+    @property
+    def located(self) -> Located:
+        """See `Form`."""
+        return self.heads.located
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return self.heads.rows
+
+
 def heads(located: Located) -> Heads:
     """Reads the feet of files.
 
