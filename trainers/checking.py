@@ -1,11 +1,11 @@
-"""Checks that many modules make: whole numbers, finite numbers, and the known name nearest to a given one."""
+"""Checks that many modules make: whole and finite numbers, the known name nearest to a given one; and names in errors."""
 
 from __future__ import annotations
 
 import difflib
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeGuard
 
 from trainers.errors import ConfigurationError
@@ -48,3 +48,9 @@ def did_you_mean(word: object, known: Iterable[str], cutoff: float = 0.6) -> str
     """A clause for the end of an error, "; did you mean 'x'?"; empty if no name is near. See `nearest`."""
     near = nearest(word, known, cutoff)
     return f"; did you mean {near!r}?" if near else ""
+
+
+def some_of(names: Sequence[str], most: int = 4) -> str:
+    """The first names with commas, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

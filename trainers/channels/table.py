@@ -17,6 +17,7 @@ from trainers.channels.rows import (
     may_be_categories,
 )
 from trainers.channels.sparse import is_sparse, stacked
+from trainers.checking import some_of
 from trainers.errors import ConfigurationError, DataError
 
 LARGEST = float(np.finfo(np.float32).max)
@@ -104,13 +105,13 @@ def _difference(mine: tuple[str, ...], theirs: tuple[str, ...], channel: str) ->
     if not lacking and not besides:
         first = next(place for place, (one, other) in enumerate(zip(mine, theirs, strict=True)) if one != other)
         return f"columns are in another order than in channel {channel!r}: {mine[first]!r} for {theirs[first]!r}"
-    lacks = f"lack {_some(lacking)}" if lacking else ""
-    has = f"have {_some(besides)}, which channel {channel!r} has not" if besides else f"of channel {channel!r}"
+    lacks = f"lack {some_of(list(map(repr, lacking)))}" if lacking else ""
+    has = (
+        f"have {some_of(list(map(repr, besides)))}, which channel {channel!r} has not"
+        if besides
+        else f"of channel {channel!r}"
+    )
     return f"columns {lacks}{' and ' if lacking and besides else ' ' if lacking else ''}{has}"
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
 # ---- pieces

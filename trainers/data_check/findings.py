@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from trainers.checking import some_of
 from trainers.data_check.duplicates import Overlap
 from trainers.data_check.report import ChannelReport
 
@@ -94,15 +95,9 @@ def _of_pair(report: ChannelReport, train: ChannelReport) -> Iterator[str]:
         if abs(one.missing / report.rows - other.missing / train.rows) > DRIFT
     ]
     if drifted:
-        yield f"{report.name}: missing values are another share here than in train: {_some(drifted)}"
+        yield f"{report.name}: missing values are another share here than in train: {some_of(drifted, _MOST_NAMED)}"
 
 
 def _columns(names: Sequence[str]) -> str:
-    return (
-        f"column{'s' if len(names) > 1 else ''} {_some(list(map(repr, names)))} {'have' if len(names) > 1 else 'has'}"
-    )
-
-
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    noun, verb = ("columns", "have") if len(names) > 1 else ("column", "has")
+    return f"{noun} {some_of(list(map(repr, names)), _MOST_NAMED)} {verb}"

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainers.channels import ROLES, Channel
-
-_MOST_NAMED = 4
+from trainers.checking import some_of
 
 
 def changed(recorded: Mapping[str, Any], channel: Channel) -> bool:
@@ -67,7 +66,7 @@ def _described(was: Mapping[str, Any], channel: Channel) -> Iterator[str]:
             yield f"{'rows' if key == 'rows' else 'files'} are {now[key]:,}, and were {was[key]:,}"
     were, are = was.get("categorical") or {}, now.get("categorical") or {}
     if others := [repr(name) for name in {**were, **are} if were.get(name) != are.get(name)]:
-        yield f"categories are others, in {_some(others)}"
+        yield f"categories are others, in {some_of(others)}"
     before, after = _features(was) or [], _features_of(channel) or []
     if sorted(before) == sorted(after) and before != after:
         yield "columns are in another order"
@@ -80,7 +79,7 @@ def _parts(was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
     files = [name for name in {**was, **now} if name.startswith("file ")]
     yield from _sets([name for name in files if name in was], [name for name in files if name in now])
     if other := [name for name, digest in was.items() if name in now and now[name] != digest]:
-        yield f"{_some(other)} {'has' if len(other) == 1 and other[0] != 'the labels' else 'have'} another content"
+        yield f"{some_of(other)} {'has' if len(other) == 1 and other[0] != 'the labels' else 'have'} another content"
 
 
 def _sets(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
@@ -89,9 +88,4 @@ def _sets(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
         ([name for name in before if name not in set(after)], "gone"),
     ):
         if names:
-            yield f"{_some(names)} {'is' if len(names) == 1 else 'are'} {what}"
-
-
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+            yield f"{some_of(names)} {'is' if len(names) == 1 else 'are'} {what}"
