@@ -1,4 +1,4 @@
-"""Checks that many modules make: whole and finite numbers, the known name nearest to a given one; and names in errors."""
+"""Checks that many modules make: whole and finite numbers, the nearest of known names; and names in errors."""
 
 from __future__ import annotations
 
