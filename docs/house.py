@@ -60,6 +60,7 @@ HOUSE = {
     ),
     "hpo": (
         "cli",
+        "serve",
         "tuner",
         "job_file",
         "sagemaker",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -253,3 +254,14 @@ def holds_secret(text: str) -> bool:
     """Whether a URL of a text has a password or a key in it; a user's name alone is none."""
     without_names = re.sub(r"://[^/:@\s]*@", "://", text)
     return masked(without_names) != without_names
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: times in ISO 8601, None for numbers that are not finite."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value

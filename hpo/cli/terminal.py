@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout
-from datetime import datetime
 from typing import Any
 
 from rich.console import Console, RenderableType
 
+from hpo.text import plain
 from trainers.errors import ConfigurationError, DataError, WarmbandError
 
 WIDE = 500
@@ -72,14 +71,4 @@ def show(*what: RenderableType) -> None:
 
 def show_json(value: Any) -> None:
     """Prints for programs: times in ISO 8601, null for numbers that are not finite."""
-    terminal().out(json.dumps(_plain(value), indent=2), highlight=False)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+    terminal().out(json.dumps(plain(value), indent=2), highlight=False)

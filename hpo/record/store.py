@@ -17,6 +17,7 @@ from hpo.record import tables
 from hpo.record.batch import ROWS_AT_ONCE, job_changes
 from hpo.record.database import clock, explained, open_engine, shown
 from hpo.record.lease import is_dead, left_behind, refusal, this_process
+from hpo.record.reading import Mark, Watch, curves, marks
 from hpo.record.schema import prepare
 from hpo.record.tables import AdditionRow, JobRow, LedgerRow, LineRow, ReportRow, TrialRow
 from hpo.record.totals import Totals, begun_and_waiting, billed, totals_of
@@ -105,6 +106,25 @@ class Store:
     def ledger(self, name: str) -> list[LedgerRow]:
         """A job's billed seconds, by time."""
         return self._read(LedgerRow, tables.LEDGER, {"job": name}, "at", "id") or self._none(name)
+
+    def marks(self) -> dict[str, Mark]:
+        """What tells whether jobs have changed, by name; cheap, as all who follow jobs ask for it all the time."""
+        with explained(self.url, "read"), self._engine.connect() as connection:
+            return marks(connection, self._clock)
+
+    def watch(self, name: str) -> Watch:
+        """A watch over a job, which reads what changes of it."""
+        return Watch(self._engine, self.url, self._clock, self.job(name).name)
+
+    def curves(self, name: str, metric: str | None = None) -> Iterator[tuple[str, int, float | None]]:
+        """A job's learning curves by trial and step: the trial, the step and the value, None where it is not finite.
+
+        Args:
+            name: the job's.
+            metric: None is its objective.
+        """
+        with explained(self.url, "read"), self._engine.connect() as connection:
+            yield from curves(connection, name, metric)
 
     def totals(self, jobs: Iterable[JobRow]) -> dict[str, Totals]:
         """The totals of jobs' trials and bills, by name; no trial and no bill is read for them."""

@@ -10,6 +10,9 @@ import sqlalchemy as sa
 
 from hpo.record.tables import ADDITIONS, LEDGER, TRIALS, JobRow
 
+_FEW = 100
+"""Jobs up to which the database is asked for them by name; else for all, as it limits how many names there may be."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
@@ -50,10 +53,13 @@ class Totals:
 def totals_of(connection: sa.Connection, jobs: Iterable[JobRow]) -> dict[str, Totals]:
     """The sums of jobs, by name."""
     by_name = {job.name: job for job in jobs}
+    some = list(by_name) if len(by_name) <= _FEW else None
+    trials = _TRIALS if some is None else _TRIALS.where(TRIALS.c.job.in_(some))
+    bills = _SECONDS if some is None else _SECONDS.where(LEDGER.c.job.in_(some))
     states: dict[str, Counter[State]] = defaultdict(Counter)
     forks: Counter[str] = Counter()
     best: dict[str, float] = {}
-    for row in connection.execute(_TRIALS):
+    for row in connection.execute(trials):
         job = by_name.get(row.job)
         if job is None:
             continue  # It was recorded behind the jobs that were read.
@@ -68,7 +74,7 @@ def totals_of(connection: sa.Connection, jobs: Iterable[JobRow]) -> dict[str, To
             value = high if better is max else low
             best[row.job] = better(best.get(row.job, value), value)
     seconds: dict[str, dict[str, float]] = defaultdict(dict)
-    for row in connection.execute(_SECONDS):
+    for row in connection.execute(bills):
         seconds[row.job][row.kind] = row.seconds
     return {
         name: Totals(trials=states[name], best=best.get(name), seconds=seconds.get(name, {}), forks=forks[name])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         describe as describe,
         describe_trial as describe_trial,
     )
+    from hpo.sagemaker.snapshot import Overview as Overview, Snapshot as Snapshot, overviews as overviews
     from hpo.sagemaker.tuned_job import TunedJob as TunedJob
 
 load_when_used(__name__)

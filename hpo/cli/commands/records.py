@@ -23,10 +23,10 @@ def jobs(store: StoreUrl = None, as_json: AsJson = False) -> None:
     worker-seconds. A wide terminal also shows who owns a job and where its
     driver runs, or last ran.
     """
-    from hpo.cli.snapshot import overviews
     from hpo.cli.terminal import show, show_json, terminal
     from hpo.cli.views import jobs_table
     from hpo.record import Store
+    from hpo.sagemaker import overviews
 
     with Store(store) as opened:
         rows = overviews(opened)
@@ -45,11 +45,10 @@ def describe(name: JobName, store: StoreUrl = None, as_json: AsJson = False) -> 
     With --json, the response of SageMaker's
     DescribeHyperParameterTuningJob, and a Summary in it.
     """
-    from hpo.cli.snapshot import Snapshot
     from hpo.cli.terminal import show, show_json
     from hpo.cli.views import job_page
     from hpo.record import Store
-    from hpo.sagemaker import describe
+    from hpo.sagemaker import Snapshot, describe
 
     with Store(store) as opened:
         snapshot = Snapshot.of(opened, opened.job(name))
@@ -73,10 +72,10 @@ def trials(
 
     Why trials failed, or diverged, stands below the table.
     """
-    from hpo.cli.snapshot import Snapshot
     from hpo.cli.terminal import show, show_json, terminal
     from hpo.cli.views import failures, trials_table, waiting_lines
     from hpo.record import Store
+    from hpo.sagemaker import Snapshot
     from hpo.text import count
 
     with Store(store) as opened:
@@ -144,12 +143,11 @@ def stop(
     has ended is left as it is; one whose driver has died is ended here. The
     end of the wait, or Ctrl-C, leaves the job to stop by itself.
     """
-    from hpo.cli.snapshot import Snapshot
     from hpo.cli.terminal import show_json, terminal
     from hpo.cli.views import value_text
     from hpo.jobs import end_abandoned
     from hpo.record import Store
-    from hpo.sagemaker import describe
+    from hpo.sagemaker import Snapshot, describe
     from hpo.text import count
 
     out = terminal(stderr=as_json)
@@ -187,10 +185,10 @@ def delete(
     log of its driver. On a terminal the command asks first; where nobody
     can answer, in a script say, it wants --yes.
     """
-    from hpo.cli.snapshot import Snapshot
     from hpo.cli.terminal import show
     from hpo.jobs import Files, check_over
     from hpo.record import Store
+    from hpo.sagemaker import Snapshot
     from hpo.text import count
     from trainers.errors import ConfigurationError
 

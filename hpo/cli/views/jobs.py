@@ -8,9 +8,9 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
-from hpo.cli.snapshot import Overview
 from hpo.cli.views.words import ago, cost_text, status_text, value_text
 from hpo.record import status_and_reason
+from hpo.sagemaker import Overview
 
 _WIDE = 100
 """Columns from which on a list of jobs also says whose they are, and where."""

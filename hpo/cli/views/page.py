@@ -10,11 +10,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hpo.cli.snapshot import Snapshot
 from hpo.cli.views.trials import failures, waiting_lines
 from hpo.cli.views.words import STYLES, ago, cost_text, settings, status_text, value_text
 from hpo.jobs import raises
 from hpo.record import EARLIER_BEST, LedgerKind, holder_of, repeats_of, tags_of, when
+from hpo.sagemaker import Snapshot
 from hpo.text import (
     details_text,
     enumerated,

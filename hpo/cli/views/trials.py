@@ -10,10 +10,9 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from hpo.cli.snapshot import Snapshot
 from hpo.cli.views.words import STYLES, ago, cost_text, settings, value_text
 from hpo.record import TrialRow, repeats_of, status_and_reason
-from hpo.sagemaker import Added
+from hpo.sagemaker import Added, Snapshot
 from hpo.text import count, short
 
 _GAP = "  "

@@ -9,7 +9,8 @@ from typing import Any
 
 from hpo.cost import Tariff
 from hpo.record import AdditionRow, JobRow, JobView, Store, Totals, TrialRow, repeats_of
-from hpo.sagemaker import counters, describe, describe_trial, tuned_trials
+from hpo.sagemaker.analytics import tuned_trials
+from hpo.sagemaker.description import counters, describe, describe_trial
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,25 +63,26 @@ class Snapshot(JobView):
             "MeanObjectiveStandardError": self.mean_error(trial),
         }
 
+    def trial_summary(self, trial: TrialRow) -> dict[str, Any]:
+        """A trial under the names of SageMaker's API; hyperparameters keep their types beside."""
+        return {
+            **describe_trial(self.job, trial),
+            "Status": trial.status,
+            "HyperParameters": trial.hyperparameters,
+            **(self._mean(trial) if self.means else {}),
+            "Bracket": trial.bracket,
+            "Resource": trial.resource,
+            "Parent": trial.parent,
+            "ParentResource": trial.parent_resource,
+            "Replaces": trial.replaces,
+            **_billed(self.tariff, self.trial_seconds.get(trial.trial_id, 0.0)),
+            "Checkpoint": trial.checkpoint,
+            "Traceback": trial.traceback,
+        }
+
     def trial_summaries(self) -> list[dict[str, Any]]:
-        """Its trials, best first, under the names of SageMaker's API; hyperparameters keep their types beside."""
-        return [
-            {
-                **describe_trial(self.job, trial),
-                "Status": trial.status,
-                "HyperParameters": trial.hyperparameters,
-                **(self._mean(trial) if self.means else {}),
-                "Bracket": trial.bracket,
-                "Resource": trial.resource,
-                "Parent": trial.parent,
-                "ParentResource": trial.parent_resource,
-                "Replaces": trial.replaces,
-                **_billed(self.tariff, self.trial_seconds.get(trial.trial_id, 0.0)),
-                "Checkpoint": trial.checkpoint,
-                "Traceback": trial.traceback,
-            }
-            for trial in self.ranked()
-        ]
+        """Its trials, best first, each as `trial_summary` has it."""
+        return [self.trial_summary(trial) for trial in self.ranked()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,9 +131,14 @@ class Overview:
         }
 
 
-def overviews(store: Store) -> list[Overview]:
-    """Every job, newest first."""
-    jobs = store.jobs()
+def overviews(store: Store, jobs: Sequence[JobRow] | None = None) -> list[Overview]:
+    """Jobs as lines of a list.
+
+    Args:
+        store: the record.
+        jobs: None is every one, newest first.
+    """
+    jobs = store.jobs() if jobs is None else jobs
     totals = store.totals(jobs)
     for job in jobs:
         if repeats_of(job) > 1:  # The database sums up trials, and configurations are compared by their means.

@@ -1,0 +1,29 @@
+"""Rows of a query as the record's dataclasses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+import sqlalchemy as sa
+
+from hpo.record.tables import AdditionRow, JobRow, LedgerRow, LineRow, ReportRow, TrialRow, decode
+
+_Row = TypeVar("_Row", JobRow, TrialRow, ReportRow, LedgerRow, LineRow, AdditionRow)
+
+
+def rows(connection: sa.Connection, row: type[_Row], query: sa.Select[*tuple[object, ...]]) -> Iterator[_Row]:
+    """The rows that a query finds, JSON decoded.
+
+    Args:
+        connection: to the database.
+        row: the dataclass of the table.
+        query: selects its fields, each under its name.
+    """
+    names = [column.name for column in query.selected_columns]
+    nested = [column.name for column in query.selected_columns if isinstance(column.type, sa.JSON)]
+    for found in connection.execute(query):
+        values = dict(zip(names, found, strict=True))
+        for name in nested:
+            values[name] = decode(values[name])
+        yield row(**values)

@@ -1,0 +1,12 @@
+"""The server: jobs of the record as a REST API, events and a console, under one port."""
+
+from typing import TYPE_CHECKING
+
+from trainers.lazy import load_when_used
+
+if TYPE_CHECKING:
+    from hpo.serve.app import make_app as make_app
+    from hpo.serve.security import Rights as Rights, Tokens as Tokens
+    from hpo.serve.settings import ServeSettings as ServeSettings
+
+load_when_used(__name__)

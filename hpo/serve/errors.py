@@ -1,0 +1,54 @@
+"""Errors of the server as responses: what is wrong, in the form that all of its API has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from starlette.responses import Response
+
+from hpo.record import is_away
+from hpo.serve.encoding import encoded
+from trainers.errors import ConfigurationError, DataError, LeaseError, WarmbandError
+
+
+class RefusedError(WarmbandError):
+    """A request that is not served.
+
+    Args:
+        status: of HTTP.
+        kind: the error's type, for programs.
+        message: for people.
+        field: of a job file or of the request, where one is wrong.
+        wait: seconds after which it is worth another try; None says nothing of that.
+    """
+
+    def __init__(self, status: int, kind: str, message: str, *, field: str = "", wait: float | None = None) -> None:
+        super().__init__(message)
+        self.status, self.kind, self.field, self.wait = status, kind, field, wait
+
+    def response(self) -> Response:
+        """The response that says it."""
+        error = {"type": self.kind, "message": str(self), **({"field": self.field} if self.field else {})}
+        headers = {} if self.wait is None else {"Retry-After": str(max(1, math.ceil(self.wait)))}
+        return json_response({"error": error}, self.status, headers)
+
+
+def json_response(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A value as JSON."""
+    return Response(encoded(value), status, {"Cache-Control": "no-store", **(headers or {})}, "application/json")
+
+
+def as_refusal(error: Exception) -> RefusedError:
+    """An error of Warmband's as a response: what was asked for is wrong, or it does not go at present."""
+    if isinstance(error, RefusedError):
+        return error
+    if is_away(error):
+        return RefusedError(503, "DatabaseAway", str(error), wait=2.0)
+    if isinstance(error, LeaseError):
+        return RefusedError(409, "InUse", str(error))
+    if isinstance(error, ConfigurationError | DataError):
+        message = str(error)
+        missing = message.startswith(("no job named", "there is no job"))
+        return RefusedError(404, "NotFound", message) if missing else RefusedError(400, "Invalid", message)
+    return RefusedError(503, "Unavailable", str(error), wait=5.0)

@@ -1,0 +1,217 @@
+"""Routes that read: jobs, trials, curves, bills, lines and logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query, Request
+from starlette.responses import Response
+
+from hpo.serve.encoding import encoded
+from hpo.serve.following import FollowedJob, Follower, JobList
+from hpo.serve.rest import documents
+from hpo.serve.rest.pages import Sort, page_of
+from hpo.serve.security import session
+from hpo.serve.service import Service
+
+router = APIRouter(tags=["look"])
+
+JobName = Annotated[str, Path(description="The job's name.", max_length=64)]
+TrialName = Annotated[str, Path(description="The trial's name.", max_length=200)]
+
+
+def service_of(request: Request) -> Service:
+    """What all parts share."""
+    service: Service = request.state.service
+    return service
+
+
+@router.get("/session")
+async def who(request: Request) -> Response:
+    """Who one is, what one may do, and the CSRF token of a browser's session."""
+    return session(request, service_of(request).sessions)
+
+
+@router.get("/jobs")
+async def jobs(
+    request: Request,
+    search: Annotated[str, Query(description="Words of name, owner, strategy, metric or tags.", max_length=200)] = "",
+    status: Annotated[str, Query(description="Statuses, with commas between.", max_length=200)] = "",
+    sort: Annotated[Sort, Query(description="What they are ordered by.")] = "created",
+    order: Annotated[Literal["asc", "desc"], Query(description="Which end comes first.")] = "desc",
+    limit: Annotated[int, Query(ge=1, le=1000, description="Jobs at most.")] = 100,
+    after: Annotated[str, Query(description="The cursor `next` of a page before.", max_length=1000)] = "",
+) -> Response:
+    """Jobs, a page at a time."""
+    service = service_of(request)
+    follower = service.hub.jobs
+    listed: JobList = await follower.fresh()
+
+    def make() -> bytes:
+        lines = listed.lines.values()
+        descending = order == "desc"
+        return page_of(lines, search=search, status=status, sort=sort, descending=descending, limit=limit, after=after)
+
+    return await _cached(request, follower, ("jobs", search, status, sort, order, limit, after), make)
+
+
+@router.get("/jobs/{job}")
+async def job(request: Request, job: JobName) -> Response:
+    """A job, as `hpo describe --json` has it."""
+    return await _of_job(request, job, ("job",), lambda followed: followed.described())
+
+
+@router.get("/jobs/{job}/summary")
+async def summary(request: Request, job: JobName) -> Response:
+    """A job's line of the list, as its `job` events have it."""
+    return await _of_job(request, job, ("summary",), lambda followed: followed.summary())
+
+
+@router.get("/jobs/{job}/trials")
+async def trials(
+    request: Request,
+    job: JobName,
+    after_number: Annotated[int, Query(ge=-1, description="`next` of the page before.")] = -1,
+    limit: Annotated[int, Query(ge=1, le=10_000, description="Trials at most.")] = 100,
+    sort: Annotated[Literal["number", "best"], Query(description="In order of suggestion, or the best first.")] = (
+        "number"
+    ),
+) -> Response:
+    """Trials, as `hpo trials --json` has them, a page at a time."""
+    make = partial(documents.trials_page, after=after_number, limit=limit, sort=sort)
+    return await _of_job(request, job, ("trials", after_number, limit, sort), make)
+
+
+@router.get("/jobs/{job}/trials/{trial}")
+async def one_trial(request: Request, job: JobName, trial: TrialName) -> Response:
+    """A trial."""
+    return await _of_job(request, job, ("trial", trial), lambda followed: documents.one_trial(followed, trial))
+
+
+@router.get("/jobs/{job}/trials/{trial}/reports")
+async def reports(request: Request, job: JobName, trial: TrialName) -> Response:
+    """A trial's reports, by column."""
+    store = service_of(request).open
+    return await _of_job(
+        request, job, ("reports", trial), lambda followed: documents.trial_reports(store(), followed, trial)
+    )
+
+
+@router.get("/jobs/{job}/curves")
+async def curves(
+    request: Request,
+    job: JobName,
+    metric: Annotated[str | None, Query(description="The objective, where none is named.", max_length=200)] = None,
+    points: Annotated[int, Query(ge=2, le=10_000, description="Of a curve at most.")] = 200,
+) -> Response:
+    """Learning curves of all trials, thinned, by column."""
+    store = service_of(request).open
+    return await _of_job(
+        request,
+        job,
+        ("curves", metric, points),
+        lambda followed: documents.curves(store(), followed, metric, points),
+    )
+
+
+@router.get("/jobs/{job}/ledger")
+async def ledger(
+    request: Request,
+    job: JobName,
+    after: Annotated[float, Query(description="Unix seconds; segments that end behind it.")] = 0.0,
+) -> Response:
+    """Billed seconds of gangs as segments, by column."""
+    store = service_of(request).open
+    return await _of_job(request, job, ("ledger", after), lambda followed: documents.ledger(store(), job, after))
+
+
+@router.get("/jobs/{job}/lines")
+async def lines(
+    request: Request,
+    job: JobName,
+    after: Annotated[str, Query(description="The id of a line.", max_length=100)] = "",
+    limit: Annotated[int, Query(ge=1, le=10_000, description="Lines at most.")] = 500,
+) -> Response:
+    """What the job's drivers said."""
+    store = service_of(request).open
+    return await _of_job(
+        request, job, ("lines", after, limit), lambda followed: documents.lines(store(), job, after, limit)
+    )
+
+
+@router.get("/jobs/{job}/logs")
+async def logs(
+    request: Request,
+    job: JobName,
+    tail: Annotated[int, Query(ge=1, le=10_000, description="Lines at most.")] = 200,
+) -> Response:
+    """The last lines of the driver's output."""
+    store = service_of(request).open
+    return await _of_job(
+        request, job, ("logs", tail), lambda followed: documents.log(store(), followed.snapshot().job, tail), live=True
+    )
+
+
+@router.get("/jobs/{job}/gangs")
+async def gangs(request: Request, job: JobName) -> Response:
+    """The job's gangs and their bills."""
+    store = service_of(request).open
+    return await _of_job(request, job, ("gangs",), lambda followed: documents.gangs(store(), followed.snapshot().job))
+
+
+@router.get("/jobs/{job}/forecast")
+async def forecast(request: Request, job: JobName) -> Response:
+    """What was expected of the job, and what it took so far."""
+    return await _of_job(
+        request, job, ("forecast",), lambda followed: {"forecast": followed.snapshot().job.summary.get("forecast")}
+    )
+
+
+@router.get("/jobs/{job}/events")
+async def job_events(
+    request: Request,
+    job: JobName,
+    after: Annotated[str, Query(description="The id of the last event seen; else Last-Event-ID.", max_length=100)] = "",
+) -> Any:
+    """Server-sent events of a job."""
+    return await _stream(request, service_of(request).hub.job(job), after)
+
+
+@router.get("/events")
+async def events(
+    request: Request,
+    after: Annotated[str, Query(description="The id of the last event seen; else Last-Event-ID.", max_length=100)] = "",
+) -> Any:
+    """Server-sent events of the list of jobs."""
+    return await _stream(request, service_of(request).hub.jobs, after)
+
+
+async def _stream(request: Request, follower: Follower, after: str) -> Any:
+    await follower.fresh()
+    return service_of(request).stream(follower, request.headers.get("last-event-id") or after)
+
+
+async def _of_job(
+    request: Request, name: str, key: tuple[Hashable, ...], make: Callable[[FollowedJob], Any], *, live: bool = False
+) -> Response:
+    """A document of a job, made once for all who ask for it at the same time; `live` where it follows from more."""
+    follower = service_of(request).hub.job(name)
+    followed: FollowedJob = await follower.fresh()
+    return await _cached(request, follower, (name, *key), lambda: encoded(make(followed)), live=live)
+
+
+async def _cached(
+    request: Request, follower: Follower, key: Hashable, make: Callable[[], bytes], *, live: bool = False
+) -> Response:
+    version = None if live else follower.version
+    body, tag = await service_of(request).documents.get(key, version, lambda: _tagged(make, version))
+    if tag and request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers={"ETag": tag, "Cache-Control": "no-cache"})
+    headers = {"ETag": tag, "Cache-Control": "no-cache"} if tag else {"Cache-Control": "no-store"}
+    return Response(body, 200, headers, "application/json")
+
+
+def _tagged(make: Callable[[], bytes], version: tuple[str, int] | None) -> tuple[bytes, str]:
+    return make(), "" if version is None else f'"{version[0]}-{version[1]}"'

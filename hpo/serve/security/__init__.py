@@ -1,0 +1,14 @@
+"""Security of the server: tokens, sessions, rates, and the guard before every request."""
+
+from typing import TYPE_CHECKING
+
+from trainers.lazy import load_when_used
+
+if TYPE_CHECKING:
+    from hpo.serve.security.guard import Guard as Guard
+    from hpo.serve.security.login import login_routes as login_routes, session as session
+    from hpo.serve.security.rates import Rates as Rates
+    from hpo.serve.security.sessions import Sessions as Sessions
+    from hpo.serve.security.tokens import Rights as Rights, Token as Token, Tokens as Tokens, Who as Who
+
+load_when_used(__name__)

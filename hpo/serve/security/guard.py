@@ -1,0 +1,226 @@
+"""Guard: what every request passes before it is served: host, rate, token or session, CSRF, size and time."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import re
+from collections.abc import Collection
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hpo.serve.errors import RefusedError
+from hpo.serve.security.rates import Rates
+from hpo.serve.security.sessions import COOKIE, Sessions
+from hpo.serve.security.tokens import Tokens, Who
+from hpo.serve.settings import ServeSettings
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
+        "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=()",
+}
+CSRF = "x-csrf-token"
+SAFE = ("GET", "HEAD", "OPTIONS")
+ACTS_A_SECOND, WRONG_A_SECOND = 5.0, 0.5
+"""Acts of one token, and wrong tokens of one address; several times as many may come at once."""
+
+_log = logging.getLogger("warmband.serve")
+
+
+class Guard:
+    """The outermost part of the app. It tells the parts within, in `scope["state"]`, `who` asks; None under no token.
+
+    Paths under /api need a token or a session: of safe methods one that may look, else one that may act. Others are
+    public, as files of the console are; the door of SageMaker's protocol checks signatures itself.
+
+    Args:
+        app: what is guarded.
+        settings: of the server.
+        tokens: that are known.
+        sessions: of browsers.
+        state: what else the parts within find in `scope["state"]`.
+    """
+
+    def __init__(
+        self, app: ASGIApp, settings: ServeSettings, tokens: Tokens, sessions: Sessions, state: dict[str, Any]
+    ) -> None:
+        self._app, self._settings = app, settings
+        self._tokens, self._sessions, self._state = tokens, sessions, state
+        self._names = {"localhost", settings.host.lower(), *(name.lower() for name in settings.names)}
+        self._rates = Rates(settings.rate, 4 * settings.rate)
+        self._acts = Rates(ACTS_A_SECOND, 20 * ACTS_A_SECOND)
+        self._wrong = Rates(WRONG_A_SECOND, 20)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As ASGI has it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = False
+
+        async def hardened(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            who = self._admit(scope)
+            scope["state"] = {**scope.get("state", {}), **self._state, "who": who}
+            await self._app(scope, _Body(receive, self._settings).receive, hardened)
+        except RefusedError as refusal:
+            if begun:
+                raise
+            response = refusal.response()
+            response.headers["Connection"] = "close"  # What it has not sent yet is not read.
+            await response(scope, receive, hardened)
+
+    def _admit(self, scope: Scope) -> Who | None:
+        headers = Headers(scope=scope)
+        address = (scope.get("client") or ("unknown", 0))[0]
+        _check_host(headers.getlist("host"), self._names)
+        _check_length(headers, self._settings.most_bytes)
+        who = self._who(headers, address)
+        self._take(self._rates, f"{who.name} token" if who else address)
+        path = scope["path"]
+        if not (path == "/api" or path.startswith("/api/")):
+            return who
+        if who is None:
+            raise RefusedError(401, "Unauthenticated", "no token; send one as `Authorization: Bearer TOKEN`, or log in")
+        if scope["method"] not in SAFE:
+            self._check_act(who, headers)
+        return who
+
+    def _who(self, headers: Headers, address: str) -> Who | None:
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            found = self._tokens.find(token.strip())
+            if found is None:
+                self.wrong(address)
+                raise RefusedError(401, "Unauthenticated", "the token is not known, or was removed")
+            return Who(name=found.name, rights=found.rights, address=address)
+        if (cookie := cookie_of(headers)) and (found := self._sessions.find(cookie)) is not None:
+            return Who(name=found.name, rights=found.rights, address=address, browser=True)
+        return None
+
+    def wrong(self, address: str) -> None:
+        """Counts a wrong token of an address.
+
+        Raises:
+            RefusedError: there were too many.
+        """
+        self._take(self._wrong, address)
+        _log.warning("a wrong token from %s", address)
+
+    def _check_act(self, who: Who, headers: Headers) -> None:
+        if not who.may_act:
+            raise RefusedError(403, "Forbidden", f"the token {who.name!r} may look, not act; use one that may act")
+        self._take(self._acts, who.name)
+        if who.browser:
+            check_origin(headers)
+            if not self._sessions.is_csrf(cookie_of(headers), headers.get(CSRF, "")):
+                raise RefusedError(
+                    403, "Forgery", f"no {CSRF} header, or not this session's; GET /api/session tells it"
+                )
+
+    def _take(self, rates: Rates, key: str) -> None:
+        if wait := rates.wait(key):
+            raise RefusedError(
+                429, "TooManyRequests", f"more than {rates.rate:g} requests a second; wait {wait:.1f} s", wait=wait
+            )
+
+
+def cookie_of(headers: Headers) -> str:
+    """The session's cookie of a request; empty where there is none."""
+    jar: SimpleCookie = SimpleCookie()
+    try:
+        jar.load(headers.get("cookie", ""))
+    except CookieError:
+        return ""
+    return jar[COOKIE].value if COOKIE in jar else ""
+
+
+def check_origin(headers: Headers) -> None:
+    """Refuses what a page of another origin sends.
+
+    Raises:
+        RefusedError: it is such.
+    """
+    origin, host = headers.get("origin"), headers.get("host", "")
+    if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none") or (
+        origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+    ):
+        raise RefusedError(
+            403, "Forgery", f"the request comes from a page of {origin or 'another site'}, not of {host}"
+        )
+
+
+def _check_host(hosts: list[str], names: Collection[str]) -> None:
+    """Refuses names that the server was not told are its own: a page of an attacker's could let one lead here.
+
+    Raises:
+        RefusedError: it is such.
+    """
+    host = hosts[0].lower() if len(hosts) == 1 else ""
+    name = re.sub(r":\d+$", "", host)
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        if name not in names:
+            raise RefusedError(
+                421, "WrongHost", f"the host {host!r} is not this server's; name it with hpo serve --name {name or 'X'}"
+            ) from None
+
+
+def _check_length(headers: Headers, most: int) -> None:
+    length = headers.get("content-length", "0")
+    if not length.isdecimal():
+        raise RefusedError(400, "Invalid", f"Content-Length is {length!r}; give a number")
+    if len(length) > 18 or int(length) > most:
+        raise _too_large(most)
+
+
+def _too_large(most: int) -> RefusedError:
+    return RefusedError(413, "TooLarge", f"the request's body is larger than {most:,} bytes; send less")
+
+
+class _Body:
+    """The body of a request, bounded in size and time."""
+
+    def __init__(self, receive: Receive, settings: ServeSettings) -> None:
+        self._receive, self._settings = receive, settings
+        self._bytes, self._over = 0, False
+        self._until = asyncio.get_running_loop().time() + settings.body_seconds
+
+    async def receive(self) -> Message:
+        if self._over:  # What comes now tells of the client's end, for which one waits as long as it takes.
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._until):
+                message = await self._receive()
+        except TimeoutError:
+            raise RefusedError(
+                408, "TooSlow", f"the request's body was not there within {self._settings.body_seconds:g} s"
+            ) from None
+        if message["type"] == "http.request":
+            self._bytes += len(message.get("body", b""))
+            self._over = not message.get("more_body", False)
+            if self._bytes > self._settings.most_bytes:
+                raise _too_large(self._settings.most_bytes)
+        return message

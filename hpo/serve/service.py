@@ -1,0 +1,88 @@
+"""`Service`: what all parts of the server share: record, threads, followed jobs and tokens."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from hpo.record import Store, is_away
+from hpo.serve.errors import RefusedError
+from hpo.serve.following import EventStream, Follower, Hub, HubTimes
+from hpo.serve.security import Sessions, Tokens
+from hpo.serve.settings import ServeSettings
+from hpo.serve.shared import Shared
+from hpo.serve.workers import Workers
+from trainers.errors import WarmbandError
+
+READERS, ACTORS = 8, 4
+"""Threads for reading the record, and for acts, which must not wait behind each other."""
+
+
+class Service:
+    """What all parts of the server share.
+
+    Args:
+        settings: of the server.
+        tokens: that are known; None reads the settings' file.
+        times: of looks at jobs.
+
+    Raises:
+        ConfigurationError: tokens, key or the record's URL are wrong.
+    """
+
+    def __init__(self, settings: ServeSettings, tokens: Tokens | None = None, times: HubTimes | None = None) -> None:
+        self.settings = settings
+        self.tokens = Tokens(settings.tokens_file) if tokens is None else tokens
+        self.sessions = Sessions(self.tokens, settings.folder / "session.key")
+        self.readers = Workers(READERS, 200, settings.database_seconds, "the database")
+        self.actors = Workers(ACTORS, 20, 4 * settings.database_seconds, "the act")
+        self.hub = Hub(self.open, self.readers, times or HubTimes())
+        self.documents: Shared[tuple[bytes, str]] = Shared(self.readers)
+        self.drop: Callable[[tuple[str, int] | None], None] = lambda client: None
+        """Cuts the connection of a client that takes nothing; the server that runs the app puts it here."""
+        self._store: Store | None = None
+        self._opening = threading.Lock()
+        self._problem: tuple[float, WarmbandError] | None = None
+
+    def open(self) -> Store:
+        """The record, opened when it is first needed; for threads.
+
+        Raises:
+            ConfigurationError, WarmbandError: it cannot be opened, which is not tried more than once a second.
+        """
+        with self._opening:
+            if self._store is None:
+                if self._problem is not None and time.monotonic() - self._problem[0] < 1.0:
+                    raise self._problem[1]
+                try:
+                    self._store = Store(self.settings.store)
+                except WarmbandError as error:
+                    if not is_away(error):
+                        raise
+                    self._problem = (time.monotonic(), error)
+                    raise
+            return self._store
+
+    def stream(self, follower: Follower, last: str) -> EventStream:
+        """A response with events.
+
+        Raises:
+            RefusedError: too many clients follow events, or the server ends.
+        """
+        if self.hub.closed:
+            raise RefusedError(503, "Ending", "the server is about to end", wait=2.0)
+        if self.hub.listeners >= self.settings.streams:
+            raise RefusedError(503, "Busy", f"{self.hub.listeners} clients follow events already", wait=30.0)
+        return EventStream(follower, last, send_seconds=self.settings.send_seconds, dropped=self.drop)
+
+    def end(self) -> None:
+        """Ends all streams; for the event loop."""
+        self.hub.close()
+
+    def close(self) -> None:
+        """Lets go of threads and of the record."""
+        self.readers.close()
+        self.actors.close()
+        if self._store is not None:
+            self._store.close()
