@@ -85,7 +85,9 @@ class Controller:
         self._beside = Beside(search, on_probe)
         self._budget = Budget(search.limits, self.ledger)
         self._demand = self.trials.demand
-        self._told_before = self.trials.turns.again(self.runs, self.trials.choose, recall.all_told)
+        self._told_before = self.trials.turns.again(
+            self.runs, self.trials.choose, recall.all_told, self.trials.stop_again
+        )
         self._known = recall
         self._gangs = gangs
         self._record = record
@@ -138,6 +140,7 @@ class Controller:
         try:
             self._recall()
             if not self._stopping:
+                self.trials.stops.obey(self.runs, self._roster, self._gangs, self.trials.stop)
                 self._dispatch.hand_out()
             return not self._roster.busy and (bool(self._stopping) or self._dispatch.nothing_left())
         except SearchError as error:  # What trains is waited for, as in every stop.
@@ -259,6 +262,8 @@ class Controller:
                 unknown.append((run, status))
                 self._stop_without_storage(str(error))
                 break
+            if answer is None and self.trials.stop_again(run):
+                continue
             if answer is None:
                 unknown += () if in_order else ((run, status),)  # Else it is under way until the turns are over.
             else:
@@ -361,7 +366,7 @@ class Controller:
 
         If the job stops, what it reached is kept all the same, and beside it what it goes on from.
         """
-        if not segment.reports or segment.reached >= assignment.stop:
+        if not segment.reports or segment.reached >= assignment.stop or self.trials.stops.asked(run):
             return False
         # What is wrong with a segment is said of all of it.
         whole = self.trials.is_whole(segment)

@@ -45,8 +45,10 @@ class Comparison:
         return [self.objective(each) for each in runs if each.tuned and each.number // self._repeats == number]
 
     def take(self, run: TrialRun, report: Report) -> None:
-        """A trial trained another unit."""
+        """A trial trained another unit; one that an ancestor had trained has no value of the trial's own."""
         run.resource = report.step
+        if report.step <= run.begins_at:
+            return
         run.value = report.metrics.get(self._metric, math.nan)
         improved = self._ranking.better(run.value, run.best_value)
         if improved:

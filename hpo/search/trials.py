@@ -12,11 +12,12 @@ from ray.tune.search import Searcher
 
 from hpo.search.configurations import Configurations, Given, GivenValues, completion_of
 from hpo.search.demand import Demand
+from hpo.search.halts import PersonStops
 from hpo.search.kinship import Forking, Sharing
 from hpo.search.objective import Comparison
 from hpo.search.observer import Record
-from hpo.search.recall import CHOSEN, TOLD, Recall, Turns
-from hpo.search.trial import PROBE, Search, TrialRun, new_run, put_back
+from hpo.search.recall import CHOSEN, STOPPED, TOLD, Recall, Turns
+from hpo.search.trial import PROBE, Search, Stopped, TrialRun, new_run, put_back
 from hpo.strategies import Learner, LooksAhead, Verdict, rungs_of
 from trainers.checkpoint import UNKNOWN
 from trainers.gangs import Report, Segment, Served, merged
@@ -63,6 +64,7 @@ class Trials:
         self.sharing = Sharing(search)
         self.rungs = rungs_of(scheduler)
         self.demand = Demand(search, self.rungs.plan)
+        self.stops = PersonStops(search, record, scheduler)
         self.turns = Turns(recall.turns, kept=search.in_order)
         self.completion = completion_of(search, self.rungs.plan)
         self._configurations = Configurations(search, searcher, self.completion, self.objective)
@@ -242,15 +244,15 @@ class Trials:
         """Takes what an assignment came to: a segment, a failure, or numbers that are not finite any more."""
         self.sharing.booked(run, event, self.milestone(run), whole=self.is_whole)
         if event.segment is not None:
-            self._take_up(run, event.segment)
+            self._take_up(run, event.segment, self.stops.at_report(run, event))
         elif event.diverged:
             self._diverge(run, event.error, event.reports)
         else:
             self.tell(run, event.reports)
             self.fail(run, event.error, event.traceback, event.logs)
 
-    def _take_up(self, run: TrialRun, segment: Segment) -> None:
-        """Books a segment and does what the scheduler says of it."""
+    def _take_up(self, run: TrialRun, segment: Segment, stopped: Stopped | None) -> None:
+        """Books a segment and does what the scheduler says of it, or ends the trial as a person stopped it."""
         run.at_rung = run.at_rung or self.comparison.standing(run)
         run.checkpoint, run.manifest = segment.checkpoint, segment.manifest
         run.details = merged(run.details, segment.details)
@@ -262,6 +264,7 @@ class Trials:
             self._diverge(run, divergence, segment.reports)
             return
         rung, stop, action = self._rung(run), self.milestone(run), TrialScheduler.CONTINUE
+        run.stops = run.stops or stopped is not None
         for report in segment.reports:
             self._follow(run, report)
             if run.tuned and report.step >= rung:
@@ -277,17 +280,44 @@ class Trials:
         if not run.tuned:
             run.trial.set_status(Trial.TERMINATED if over else Trial.PENDING)
             self.keep(run)
+        elif stopped is not None:
+            self._stopped(run, stopped)
         elif action == TrialScheduler.STOP or over:
             run.trial.set_status(Trial.TERMINATED)
             if action != TrialScheduler.STOP or run.stops:
-                result = self.comparison.result(run, run.resource, self.objective(run), run.metrics)
-                self._scheduler.on_trial_complete(self, run.trial, result)
+                self._complete(run)
             self.conclude(run)
         else:
             run.trial.set_status(Trial.PAUSED if action == TrialScheduler.PAUSE else Trial.PENDING)
             self.keep(run)
         self._fork()
         self._judge()
+
+    def _complete(self, run: TrialRun) -> None:
+        result = self.comparison.result(run, run.resource, self.objective(run), run.metrics)
+        self._scheduler.on_trial_complete(self, run.trial, result)
+
+    def stop(self, run: TrialRun, stopped: Stopped) -> None:
+        """Ends a trial that is on no gang, as a person stopped it."""
+        self.turns.take(run, STOPPED)
+        self._recall.drop(run.id)
+        self._stopped(run, stopped, at_rest=True)
+        self._fork()
+
+    def stop_again(self, run: TrialRun) -> bool:
+        """Ends a trial that was stopped at rest where it stands now; returns whether it was."""
+        if (stopped := self.stops.again(run)) is not None:
+            self.stop(run, stopped)
+        return stopped is not None
+
+    def _stopped(self, run: TrialRun, stopped: Stopped, *, at_rest: bool = False) -> None:
+        run.stopped = stopped
+        run.trial.set_status(Trial.TERMINATED)
+        self.conclude(run)  # First, so that its row is written before those of trials that this decides.
+        if at_rest or self.rungs.plan is not None:
+            self._scheduler.on_trial_remove(self, run.trial)
+        else:
+            self._complete(run)
 
     def _ask(self, run: TrialRun, report: Report) -> str:
         """Tells searcher and scheduler of a report; returns the scheduler's word."""
@@ -302,10 +332,7 @@ class Trials:
     def _follow(self, run: TrialRun, report: Report) -> None:
         if run.tuned:
             self.trained += report.step - run.resource
-        if report.step > run.begins_at:
-            self.comparison.take(run, report)
-        else:
-            run.resource = report.step  # An ancestor's units, trained again; its values are not the trial's.
+        self.comparison.take(run, report)
 
     def _diverge(self, run: TrialRun, reason: str, reports: Sequence[Report]) -> None:
         """Ends a trial whose numbers are not finite any more: at once, behind all others, and not as a failure."""
