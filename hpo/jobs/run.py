@@ -33,9 +33,10 @@ from hpo.observers import (
 )
 from hpo.ranges import ParameterRange, decode
 from hpo.record import EARLIER_BEST, HEARD_BEFORE, JobRow, JobWriter, Store
-from hpo.search import INTERRUPTED, STOP_REQUESTED, TERMINATED, Controller, OnProbe, Search, standard_error
+from hpo.search import INTERRUPTED, STOP_REQUESTED, TERMINATED, Controller, OnProbe, Search
 from hpo.strategies import Prepared
 from hpo.text import count
+from hpo.uncertainty import standard_error
 from trainers import steady
 from trainers.channels import QID, WEIGHT, Channel
 from trainers.errors import DataError, LeaseError, ResourcesError, StorageError, WarmbandError, in_words
@@ -226,7 +227,7 @@ class Job:
             stack.enter_context(Copying(self.recorded, self.channels if self.recorded else {}))
             if self.estimator.in_hand:
                 asked = partial(getattr, writer, "stop_requested")
-                stack.enter_context(Requests(asked, partial(controller.stop, STOP_REQUESTED)))
+                stack.enter_context(Requests(asked, partial(controller.stop, STOP_REQUESTED), controller.hear))
             try:
                 controller.run()
             except ResourcesError as error:

@@ -35,6 +35,5 @@ if TYPE_CHECKING:
         standing_of as standing_of,
         status_of as status_of,
     )
-    from hpo.uncertainty import auc_standard_error as auc_standard_error, standard_error as standard_error
 
 load_when_used(__name__)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from ray.tune.experiment import Trial
 
 from hpo.search.observer import Record
+from hpo.search.recall import STOPPED, Turns
 from hpo.search.roster import Roster
-from hpo.search.trial import Search, Stopped, TrialRun
-from hpo.strategies import Waits
-from trainers.gangs import Gangs, Served
+from hpo.search.trial import Search, Stopped, TrialRun, goes_on_from
+from hpo.strategies import Waits, rungs_of
+from trainers.gangs import Assignment, Gangs, Segment, Served
 
 
 class PersonStops:
@@ -25,14 +27,28 @@ class PersonStops:
         search: whose trials.
         record: has the requests.
         scheduler: the search's.
+        turns: the search's.
+        conclude: ends a trial, whatever its scheduler says.
+        result: what a trial has come to, in Ray Tune's form.
     """
 
-    def __init__(self, search: Search, record: Record, scheduler: object) -> None:
+    def __init__(
+        self,
+        search: Search,
+        record: Record,
+        scheduler: Any,
+        turns: Turns,
+        *,
+        conclude: Callable[[TrialRun], None],
+        result: Callable[[TrialRun], dict[str, Any]],
+    ) -> None:
         self._in_order = search.in_order
         self._record = record
-        self._waits: Callable[[Trial], bool] = (
-            scheduler.waits if isinstance(scheduler, Waits) else lambda trial: False
-        )
+        self._scheduler = scheduler
+        self._planned = rungs_of(scheduler).plan is not None
+        self._waits: Callable[[Trial], bool] = scheduler.waits if isinstance(scheduler, Waits) else lambda trial: False
+        self._turns = turns
+        self._conclude, self._result = conclude, result
 
     def asked(self, run: TrialRun) -> bool:
         """Whether a person asked for a trial to be stopped."""
@@ -58,17 +74,35 @@ class PersonStops:
     def at_rest(self, run: TrialRun) -> Stopped:
         """The stop of a trial that is on no gang."""
         at = max(run.resource, run.at_rung.get("resource", 0))
-        return Stopped(
-            by=self._record.stops[run.id], at=at, told=self._in_order or not self._waits(run.trial)
-        )
+        told = self._in_order or not self._waits(run.trial)
+        return Stopped(by=self._record.stops[run.id], at=at, told=told)
 
     def again(self, run: TrialRun) -> Stopped | None:
         """The stop at rest that the run before came to, of a trial that stands there again and would go on."""
         known = run.stop_known
         return known if known is not None and known.told and known.at == run.resource else None
 
+    def end(self, controller: object, run: TrialRun, stopped: Stopped, *, at_rest: bool) -> None:
+        """Ends a trial, and tells the scheduler.
+
+        Args:
+            controller: the one of Ray Tune's scheduler.
+            run: the trial.
+            stopped: the stop.
+            at_rest: it is on no gang; else it has just reported.
+        """
+        if at_rest:
+            self._turns.take(run, STOPPED)
+        run.stopped = stopped
+        run.trial.set_status(Trial.TERMINATED)
+        self._conclude(run)  # First, so that its row is written before those of trials that this decides.
+        if at_rest or self._planned:
+            self._scheduler.on_trial_remove(controller, run.trial)
+        else:
+            self._scheduler.on_trial_complete(controller, run.trial, self._result(run))
+
     def obey(
-        self, trials: dict[str, TrialRun], roster: Roster, gangs: Gangs, stop: Callable[[TrialRun, Stopped], None]
+        self, trials: Mapping[str, TrialRun], roster: Roster, gangs: Gangs, stop: Callable[[TrialRun, Stopped], None]
     ) -> None:
         """Ends the trials that are to be stopped and are on no gang, and halts those that are on one.
 
@@ -95,3 +129,28 @@ class PersonStops:
         for gang, work in list(roster.busy.items()):
             if self.asked(work.run):
                 gangs.halt(gang)
+
+
+def goes_back(
+    search: Search, run: TrialRun, segment: Segment, assignment: Assignment, *, whole: bool, stopping: bool
+) -> bool:
+    """Whether a trial was halted on its way and stands at its rung again, as it cannot go on exactly from there.
+
+    If the job stops, what it reached is kept all the same, and beside it what it goes on from.
+
+    Args:
+        search: whose trial.
+        run: the trial.
+        segment: what came of its assignment.
+        assignment: the assignment.
+        whole: whether nothing is wrong with the segment's numbers; what is wrong is said of all of it.
+        stopping: the job stops.
+    """
+    if not segment.reports or segment.reached >= assignment.stop:
+        return False
+    if whole and search.exact_from(run.trial.config):
+        return False
+    if whole and stopping:
+        run.back = goes_on_from(run)
+        return False
+    return True

@@ -266,9 +266,7 @@ def standing_of(ranking: Ranking, run: TrialRun) -> Standing:
     """What a trial is ranked by."""
     value, resource = ranking.counts((run.value, run.resource), (run.best_value, run.best_resource))
     lost = FAILED if run.failure else DIVERGED if run.diverged else 0
-    return Standing(
-        value=value, resource=resource, number=run.number, lost=lost, partial=run.stopped is not None
-    )
+    return Standing(value=value, resource=resource, number=run.number, lost=lost, partial=run.stopped is not None)
 
 
 def status_of(run: TrialRun) -> TrialStatus:

@@ -16,7 +16,7 @@ from hpo.search.halts import PersonStops
 from hpo.search.kinship import Forking, Sharing
 from hpo.search.objective import Comparison
 from hpo.search.observer import Record
-from hpo.search.recall import CHOSEN, STOPPED, TOLD, Recall, Turns
+from hpo.search.recall import CHOSEN, TOLD, Recall, Turns
 from hpo.search.trial import PROBE, Search, Stopped, TrialRun, new_run, put_back
 from hpo.strategies import Learner, LooksAhead, Verdict, rungs_of
 from trainers.checkpoint import UNKNOWN
@@ -64,8 +64,8 @@ class Trials:
         self.sharing = Sharing(search)
         self.rungs = rungs_of(scheduler)
         self.demand = Demand(search, self.rungs.plan)
-        self.stops = PersonStops(search, record, scheduler)
         self.turns = Turns(recall.turns, kept=search.in_order)
+        self.stops = PersonStops(search, record, scheduler, self.turns, conclude=self.conclude, result=self._result)
         self.completion = completion_of(search, self.rungs.plan)
         self._configurations = Configurations(search, searcher, self.completion, self.objective)
         self.verdict: Verdict | None = None
@@ -84,10 +84,6 @@ class Trials:
         if self.completion.asked:
             self.rungs.set_gate(self._may_go_on)
         self._cuts_told = 0
-
-    def best(self) -> TrialRun | None:
-        """The trial with the best objective; ties to the less resource, then to the first. None if none is finite."""
-        return self.comparison.best(self.runs.values())
 
     @property
     def hopeless(self) -> bool:
@@ -236,19 +232,15 @@ class Trials:
             self._record.rung(cut)
         self._cuts_told = len(cuts)
 
-    def is_whole(self, segment: Segment) -> bool:
-        """Whether nothing is wrong with a segment's numbers."""
-        return not self.comparison.missing(segment.reports) and not self.comparison.divergence(segment.reports)
-
     def booked(self, run: TrialRun, event: Served) -> None:
         """Takes what an assignment came to: a segment, a failure, or numbers that are not finite any more."""
-        self.sharing.booked(run, event, self.milestone(run), whole=self.is_whole)
+        self.sharing.booked(run, event, self.milestone(run), whole=self.comparison.is_whole)
         if event.segment is not None:
             self._take_up(run, event.segment, self.stops.at_report(run, event))
         elif event.diverged:
             self._diverge(run, event.error, event.reports)
         else:
-            self.tell(run, event.reports)
+            self._record.reports(run, event.reports)
             self.fail(run, event.error, event.traceback, event.logs)
 
     def _take_up(self, run: TrialRun, segment: Segment, stopped: Stopped | None) -> None:
@@ -281,11 +273,11 @@ class Trials:
             run.trial.set_status(Trial.TERMINATED if over else Trial.PENDING)
             self.keep(run)
         elif stopped is not None:
-            self._stopped(run, stopped)
+            self.stops.end(self, run, stopped, at_rest=False)
         elif action == TrialScheduler.STOP or over:
             run.trial.set_status(Trial.TERMINATED)
             if action != TrialScheduler.STOP or run.stops:
-                self._complete(run)
+                self._scheduler.on_trial_complete(self, run.trial, self._result(run))
             self.conclude(run)
         else:
             run.trial.set_status(Trial.PAUSED if action == TrialScheduler.PAUSE else Trial.PENDING)
@@ -293,15 +285,13 @@ class Trials:
         self._fork()
         self._judge()
 
-    def _complete(self, run: TrialRun) -> None:
-        result = self.comparison.result(run, run.resource, self.objective(run), run.metrics)
-        self._scheduler.on_trial_complete(self, run.trial, result)
+    def _result(self, run: TrialRun) -> dict[str, Any]:
+        return self.comparison.result(run, run.resource, self.objective(run), run.metrics)
 
     def stop(self, run: TrialRun, stopped: Stopped) -> None:
         """Ends a trial that is on no gang, as a person stopped it."""
-        self.turns.take(run, STOPPED)
         self._recall.drop(run.id)
-        self._stopped(run, stopped, at_rest=True)
+        self.stops.end(self, run, stopped, at_rest=True)
         self._fork()
 
     def stop_again(self, run: TrialRun) -> bool:
@@ -309,15 +299,6 @@ class Trials:
         if (stopped := self.stops.again(run)) is not None:
             self.stop(run, stopped)
         return stopped is not None
-
-    def _stopped(self, run: TrialRun, stopped: Stopped, *, at_rest: bool = False) -> None:
-        run.stopped = stopped
-        run.trial.set_status(Trial.TERMINATED)
-        self.conclude(run)  # First, so that its row is written before those of trials that this decides.
-        if at_rest or self.rungs.plan is not None:
-            self._scheduler.on_trial_remove(self, run.trial)
-        else:
-            self._complete(run)
 
     def _ask(self, run: TrialRun, report: Report) -> str:
         """Tells searcher and scheduler of a report; returns the scheduler's word."""
@@ -339,7 +320,7 @@ class Trials:
         run.diverged_from = run.at_rung.get("resource", run.resource)
         for report in reports:
             self._follow(run, report)
-        self.tell(run, reports)
+        self._record.reports(run, reports)
         if run.resource < run.diverged_from:
             self.trained -= put_back(run)
         run.diverged, run.value, run.best_value, run.best_resource = reason, math.nan, math.nan, 0
@@ -410,11 +391,6 @@ class Trials:
                 run.value = run.best_value = math.nan
                 run.best_resource = 0
             self.keep(run)
-
-    def tell(self, run: TrialRun, reports: Sequence[Report]) -> None:
-        """Tells the record what a trial reported."""
-        if reports:
-            self._record.reports(run, reports)
 
     def keep(self, run: TrialRun) -> None:
         """Tells the record of a trial as it is now."""

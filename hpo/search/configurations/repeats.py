@@ -12,7 +12,18 @@ from ray.tune.search import Searcher
 
 from hpo.search.configurations.given import Given
 from hpo.search.trial import Search, TrialRun
-from hpo.strategies import AsTheyCome, Believer, Completion, GivesUp, Learner, Means, Plan, Verdict, configurations_of, mean
+from hpo.strategies import (
+    AsTheyCome,
+    Believer,
+    Completion,
+    GivesUp,
+    Learner,
+    Means,
+    Plan,
+    Verdict,
+    configurations_of,
+    mean,
+)
 
 
 def completion_of(search: Search, plan: Plan | None) -> Completion:
