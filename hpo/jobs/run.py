@@ -32,7 +32,7 @@ from hpo.observers import (
     summarize,
 )
 from hpo.ranges import ParameterRange, decode
-from hpo.record import EARLIER_BEST, HEARD_BEFORE, JobRow, JobWriter, Store
+from hpo.record import EARLIER_BEST, HEARD_BEFORE, JobRow, JobWriter, Store, acting
 from hpo.search import INTERRUPTED, STOP_REQUESTED, TERMINATED, Controller, OnProbe, Search
 from hpo.strategies import Prepared
 from hpo.text import count
@@ -168,7 +168,10 @@ class Job:
         totals = ended.summary or {**record.notes[BEFORE], **known(record.notes)}
         ended = replace(ended, summary={**totals, "runs": runs, "gang_seconds": record.gang_seconds})
         kept(writer)(f"{self.search.name}: {ended.status}" + (f", {ended.reason}" if ended.reason else ""))
-        writer.job(status=ended.status, reason=ended.reason, ended_at=now, summary=ended.summary)
+        with writer.at_once(), acting(door="Ctrl-C"):
+            writer.job(status=ended.status, reason=ended.reason, ended_at=now, summary=ended.summary)
+            if ended.reason == INTERRUPTED:
+                writer.act("stopped", {})
         callbacks.job_end(JobEnd(name=self.search.name, **ended.to_json()))
         return ended
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hpo.cli.snapshot import Snapshot
-from hpo.cli.views.trials import failures, waiting_lines
+from hpo.cli.views.trials import act_lines, failures, waiting_lines
 from hpo.cli.views.words import STYLES, ago, cost_text, settings, status_text, value_text
 from hpo.jobs import raises
 from hpo.record import EARLIER_BEST, LedgerKind, holder_of, repeats_of, tags_of, when
@@ -45,6 +45,7 @@ def job_page(snapshot: Snapshot) -> RenderableType:
         "Trainer": _trainer(snapshot),
         "Data": _data(snapshot.job.spec["inputs"]),
         "Driver": _driver(snapshot),
+        "Acts": {"": "\n".join(act_lines(snapshot.acts))} if snapshot.acts else {},
     }
     for title, rows in sections.items():
         parts += ["", Text(title, style="bold"), _section(rows)] if rows else []

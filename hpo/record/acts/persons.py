@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 ACTS_AS = "WARMBAND_ACTS_AS"
 """Environment variable: the actor whose process started this one, as `Actor.to_text` writes it."""
@@ -30,7 +30,7 @@ class Actor:
 
     def to_text(self) -> str:
         """For `ACTS_AS`."""
-        return json.dumps(asdict(self))
+        return json.dumps({"by": self.by or user(), "door": self.door})
 
 
 _ACTOR: ContextVar[Actor | None] = ContextVar("actor", default=None)
