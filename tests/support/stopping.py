@@ -19,6 +19,7 @@ from hpo.strategies.scheduler import RESOURCE
 from hpo.strategies.strategy import Task
 from tests.support.broken_off import Mortal, Service, hyperband, luck
 from tests.support.digests import by_digest
+from tests.support.populations import pbt
 from tests.support.simulated import METRIC, Draws
 from trainers.gangs.messages import Event
 
@@ -46,6 +47,8 @@ KINDS: dict[str, tuple[Plan, Callable[[Plan], TrialScheduler], dict[str, Any]]] 
     "Bayesian": (run_all(12, 9), hyperband, {}),
     "Bayesian, repeats": (repeated(run_all(6, 9), 2), hyperband, {"repeats": 2}),
     "ASHA": (lay_out_asynchronous(12, 1, 9), asha, IN_ORDER),
+    "population": (run_all(5, 9), lambda plan: pbt(), {}),
+    "population, as they come": (run_all(5, 9), lambda plan: pbt(synch=False), IN_ORDER),
     "RayTune": (run_all(8, 9), rays, IN_ORDER),
 }
 
