@@ -195,7 +195,7 @@ class Turns:
         runs: Mapping[str, TrialRun],
         choose: Callable[[], TrialRun | None],
         all_told: Callable[[], None],
-        stop: Callable[[TrialRun], None],
+        stop: Callable[[TrialRun], object],
     ) -> Iterator[tuple[TrialRun, int]]:
         """Goes through the turns of the run before: each trial that is to be told, and the units that it came to.
 

@@ -38,7 +38,7 @@ def job_page(snapshot: Snapshot) -> RenderableType:
     parts: list[RenderableType] = [status]
     if snapshot.reason:
         parts.append(Text(snapshot.reason, style=STYLES.get(snapshot.status, "")))
-    sections = {
+    sections: dict[str, dict[str, RenderableType]] = {
         "Found": _found(snapshot),
         "Used": _used(snapshot),
         "Search": _search(snapshot),

@@ -122,11 +122,14 @@ def test_it_is_stopped_from_python_and_shown(tmp_path: Path) -> None:
     assert f"trial 'job-000' has ended: it is Stopped after {first.resource} units, stopped by {user()}" in again
 
 
-def test_one_that_trains_in_this_very_process_ends_in_the_middle(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.ray)])
+def test_one_that_trains_ends_in_the_middle(tmp_path: Path, workers: int, request: pytest.FixtureRequest) -> None:
+    if workers:
+        request.getfixturevalue("ray_cluster")
     store = f"sqlite:///{tmp_path}/record.db"
     long = HyperparameterTuner(
         XGBoostTrainer(
-            scaling=ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1}),
+            scaling=ScalingConfig(num_workers=workers, resources_per_worker={"CPU": 1}),
             hyperparameters={"objective": "binary:logistic", "eval_metric": "auc", "num_round": 1_000_000},
         ),
         "validation:auc",
