@@ -78,6 +78,7 @@ HOUSE = {
         "cost",
         "record",
         "ranking",
+        "uncertainty",
         "estimators",
         "ranges",
         "text",

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from hpo.sagemaker.description import (
         counters as counters,
         describe as describe,
+        describe_act as describe_act,
         describe_trial as describe_trial,
     )
+    from hpo.sagemaker.stopped import StoppedTrial as StoppedTrial, stop_trial as stop_trial
     from hpo.sagemaker.tuned_job import TunedJob as TunedJob
 
 load_when_used(__name__)
