@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -138,3 +139,24 @@ def test_a_worker_container_dies_and_the_answer_is_the_same(stack: Stack, tmp_pa
     # Who kills a container wants it to stay so: it comes back when it is told to.
     stack.up("worker", "prometheus", workers=WORKERS)
     until(lambda: unwell(stack) == {}, "the container to be well again", HEALTHY_SECONDS)
+
+
+@pytest.mark.fault
+def test_the_head_crashes_comes_back_by_itself_and_the_job_is_resumed(
+    stack: Stack, tmp_path: Path, undisturbed: Answer
+) -> None:
+    job = ContainedJob(stack, tmp_path / "resumed", "resumed", slow=STANDING, slow_after=2)
+    job.until_epoch(2)
+    before = nodes(stack)
+    stack.crash("head")
+    # Workers look for it for a minute, end, and are started again, too.
+    until(lambda: len(now := nodes(stack)) == WORKERS + 1 and not now & before, "new nodes", HEALTHY_SECONDS, every=2)
+    until(lambda: unwell(stack) == {}, "all containers to be well again", HEALTHY_SECONDS)
+    job.slow(None)
+    job.resume()
+    assert job.answer() == undisturbed
+
+
+def nodes(stack: Stack) -> set[str]:
+    """The nodes of the cluster that Ray has, by their numbers; none while there is no head."""
+    return set(re.findall(r"node_[0-9a-f]+", stack.within("head", "ray", "status", check=False)))

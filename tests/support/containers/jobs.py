@@ -77,12 +77,14 @@ class ContainedJob(Paced):
             path.mkdir(exist_ok=True)
             path.chmod(0o777)  # Root writes here, and `ray` there.
         super().__init__(paced / name, slow=slow, slow_after=slow_after)
+        self._folder = folder
+        self._address = f"http://127.0.0.1:{stack.ports[8265]}"
         folder.mkdir()
         shutil.copy(slow_training.__file__, folder / "slow_training.py")
         (folder / "job.yaml").write_text(yaml_text.dump(self._values()))
         said = hpo(
             stack, "submit", folder / "job.yaml", "--working-dir", folder, "--allow-code",
-            "--address", f"http://127.0.0.1:{stack.ports[8265]}",
+            "--address", self._address,
         )  # fmt: skip
         assert stack.secret("postgres_password") not in said
 
@@ -125,6 +127,20 @@ class ContainedJob(Paced):
             return any(int(number) > after for seed, number, _ in lines if seed != lines[0][0])
 
         until(there, f"an epoch of {self.name} after number {after}", BEGIN_SECONDS)
+
+    def resume(self) -> None:
+        """Has the cluster go on with it, by Ray's own command."""
+        resume = ["hpo", "resume", self.name, "--allow-code"]
+        done = subprocess.run(
+            [HPO.with_name("ray"), "job", "submit", "--no-wait", "--address", self._address]
+            + ["--working-dir", self._folder, "--", *resume],
+            env=outside(self._stack),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
 
     def ended(self) -> str:
         """Its status, once it has ended."""

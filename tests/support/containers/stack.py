@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import signal
 import socket
 import threading
 import time
@@ -107,6 +109,11 @@ class Stack:
     def kill(self, service: str, number: int = 1) -> None:
         """Ends a container as a machine's power does: all of its processes, at once, without a word."""
         self._engine.run("podman", "kill", "--signal=KILL", self.name(service, number))
+
+    def crash(self, service: str, number: int = 1) -> None:
+        """Has a container's first process die of itself, as for want of memory: what restarts containers sees to it."""
+        found = self._engine.run("podman", "inspect", self.name(service, number), "--format", "{{.State.Pid}}")
+        os.kill(int(found.stdout), signal.SIGKILL)
 
     @contextmanager
     def beating(self) -> Iterator[None]:
