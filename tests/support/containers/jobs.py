@@ -132,8 +132,10 @@ class ContainedJob(Paced):
         """Has the cluster go on with it, by Ray's own command."""
         resume = ["hpo", "resume", self.name, "--allow-code"]
         done = subprocess.run(
-            [HPO.with_name("ray"), "job", "submit", "--no-wait", "--address", self._address]
-            + ["--working-dir", self._folder, "--", *resume],
+            [
+                *(HPO.with_name("ray"), "job", "submit", "--no-wait", "--address", self._address),
+                *("--working-dir", self._folder, "--", *resume),
+            ],
             env=outside(self._stack),
             capture_output=True,
             text=True,
