@@ -15,6 +15,10 @@ if TYPE_CHECKING:
         describe as describe,
         describe_trial as describe_trial,
     )
+    from hpo.sagemaker.training_description import (
+        describe_training as describe_training,
+        read_training as read_training,
+    )
     from hpo.sagemaker.tuned_job import TunedJob as TunedJob
 
 load_when_used(__name__)
