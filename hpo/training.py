@@ -16,7 +16,7 @@ from hpo.estimators import as_trainer
 from hpo.forecasts import Forecast
 from hpo.observers import Callback, console_for, show_training
 from hpo.record import TRAINING, JobRow, Store, TrialRow, is_training, status_and_reason
-from hpo.sagemaker import read_training, tuned_trials
+from hpo.sagemaker import describe_any, tuned_trials
 from hpo.text import printer
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.gangs import Report
@@ -277,7 +277,7 @@ class TrainingJob:
         Times are datetimes in UTC, as SageMaker's client gives them: `json.dumps(described, default=str)`.
         """
         with Store(self._store) as store:
-            return {**read_training(store, self._named()), "Summary": self._row().summary}
+            return describe_any(store, self._named())
 
     def curve(self) -> pandas.DataFrame:
         """A row a unit, indexed by `step`; a column a metric."""

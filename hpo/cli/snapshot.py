@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hpo.cost import Tariff
-from hpo.record import AdditionRow, JobRow, JobView, Store, Totals, TrialRow, repeats_of
+from hpo.record import TRAINING, AdditionRow, JobRow, JobView, Store, Totals, TrialRow, is_training, repeats_of
 from hpo.sagemaker import counters, describe, describe_trial, tuned_trials
 
 
@@ -96,6 +96,11 @@ class Overview:
     totals: Totals
 
     @property
+    def kind(self) -> str:
+        """A tuning job, or a single training."""
+        return TRAINING if is_training(self.job) else "tuning"
+
+    @property
     def planned(self) -> int:
         """See `JobView.planned`."""
         return int(self.job.spec["max_jobs"]) + self.totals.forks
@@ -119,6 +124,7 @@ class Overview:
         )
         return {
             **{key: described[key] for key in kept if key in described},
+            "Kind": self.kind,
             "Strategy": self.job.spec["strategy"],
             "ResourceLimits": described["HyperParameterTuningJobConfig"]["ResourceLimits"],
             "ObjectiveMetricName": self.job.spec["objective_metric_name"],

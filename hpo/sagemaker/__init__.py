@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         describe_trial as describe_trial,
     )
     from hpo.sagemaker.training_description import (
+        describe_any as describe_any,
         describe_training as describe_training,
         read_training as read_training,
     )

@@ -7,8 +7,10 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hpo.jobs import RAISED
 from hpo.record import JobRow, ReportRow, Store, TrialRow, is_training, status_and_reason, when
-from hpo.sagemaker.description import training_job_status
+from hpo.sagemaker.analytics import tuned_trials
+from hpo.sagemaker.description import describe, training_job_status, whose
 from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
 
@@ -45,6 +47,22 @@ def read_training(store: Store, name: str, trial_id: str | None = None) -> dict[
     # All that a training job holds gangs for is its own; what gangs of a search held for no trial is no trial's.
     own = [seconds for (of, _), seconds in billed.items() if is_training(job) or (trial and of == trial.trial_id)]
     return describe_training(job, trial, last=reports[-1] if reports else None, worker_seconds=sum(own))
+
+
+def describe_any(store: Store, name: str) -> dict[str, Any]:
+    """A job of the record in the response of its kind, a tuning or a training job's, with its `Summary` beside.
+
+    Args:
+        store: the record.
+        name: the job.
+
+    Raises:
+        ConfigurationError: there is no such job.
+    """
+    job = store.job(name)
+    if not is_training(job):
+        return describe(job, tuned_trials(store, name))
+    return {**read_training(store, name), "Summary": {**job.summary, **whose(job), RAISED: job.spec.get(RAISED, [])}}
 
 
 def describe_training(
