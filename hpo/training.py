@@ -94,16 +94,22 @@ class TrainingJob:
             max_cost=max_cost,
             options=options,
         )
-        self._begin(settings, store, console_for(console))
-        self.callbacks = tuple(callbacks)
-        self._verbose = verbose
+        self._begin(settings, store, console_for(console), callbacks, verbose=verbose)
 
-    def _begin(self, settings: jobs.JobSettings, store: str | None, console: Console) -> None:
+    def _begin(
+        self,
+        settings: jobs.JobSettings,
+        store: str | None,
+        console: Console,
+        callbacks: Sequence[Callback],
+        *,
+        verbose: bool,
+    ) -> None:
         self.settings = settings
         self.name: str | None = None
         """The job's; None before `fit`."""
-        self.callbacks: tuple[Callback, ...] = ()
-        self._verbose = False
+        self.callbacks = tuple(callbacks)
+        self._verbose = verbose
         self._store = store
         self._console, self._say = console, printer(console)
         self._allowed = frozenset(settings.code().values())
@@ -128,8 +134,7 @@ class TrainingJob:
             verbose: likewise.
         """
         job = cls.__new__(cls)
-        job._begin(settings, store, console_for(console))
-        job.callbacks, job._verbose = tuple(callbacks), verbose
+        job._begin(settings, store, console_for(console), callbacks, verbose=verbose)
         return job
 
     @classmethod

@@ -194,7 +194,7 @@ class JobSettings:
             objective_metric_name=objective_metric_name or "",
             ranges={},
             strategy=TrainingStrategy(checkpoint_every),
-            options=Options(**{**(options or {}), "num_to_keep": None}),  # type: ignore[typeddict-item]
+            options=Options(**{**(options or {}), "num_to_keep": None}),
             **settings,
         )
 

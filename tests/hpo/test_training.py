@@ -12,8 +12,11 @@ from rich.console import Console
 
 from hpo import Callback, HyperparameterTuner, Prices, TrainingJob, train
 from hpo.record.store import Store
+from tests.support import resuming, torch_job
 from tests.support.driving import CHANNELS
+from tests.support.script_job import ACCURACY, WITH, WITHOUT
 from tests.support.trainings import ROUNDS, boosted, outcome, training, url
+from trainers import ParameterServerTrainer, ScalingConfig, ScriptTrainer, TorchTrainer
 from trainers.errors import ConfigurationError, WarmbandError
 
 
@@ -155,3 +158,51 @@ def test_a_check_runs_nothing_and_records_nothing(tmp_path: Path) -> None:
         assert store.jobs() == []
     with pytest.raises(ConfigurationError, match="validation:rmse"):
         training(tmp_path, objective_metric_name="validation:rmse").check(CHANNELS)
+
+
+HERE = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})
+DIGITS = {"lr": 0.05, "per_worker_batch_size": 64, "epochs": 4}
+
+
+@pytest.mark.parametrize("kind", [TorchTrainer, ParameterServerTrainer])
+def test_pytorch_and_parameter_servers_go_on_from_a_checkpoint(tmp_path: Path, kind: Any) -> None:
+    simulated = {"num_workers": 2, "mode": "sync"} if kind is ParameterServerTrainer else {}
+    for name, callbacks in (("whole", ()), ("cut", (Interrupting(2),))):
+        folder = tmp_path / name
+        folder.mkdir()
+        trainer = kind(torch_job.train, scaling=HERE, hyperparameters={**DIGITS, **simulated})
+        job = training(folder, trainer, checkpoint_every=1, callbacks=callbacks)
+        if callbacks:
+            with pytest.raises(KeyboardInterrupt):
+                job.fit(resuming.DIGITS, "solo")
+            assert 0 < len(job.curve()) < 4
+            job.callbacks = ()
+            job.resume(inputs=resuming.DIGITS)
+        else:
+            job.fit(resuming.DIGITS, "solo")
+        assert job.result().metrics["validation:accuracy"] > 0.5
+        assert job.model() is not None
+    assert outcome(tmp_path / "cut", "solo")["reports"] == outcome(tmp_path / "whole", "solo")["reports"]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("program", [WITH, WITHOUT])
+def test_a_program_runs_through_its_checkpoints_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "train.py").write_text(program)
+    monkeypatch.setenv("STARTS", str(tmp_path / "starts"))
+    trainer = ScriptTrainer(
+        "train.py",
+        source_dir=str(source),
+        metric_definitions=[ACCURACY],
+        scaling=HERE,
+        hyperparameters={"epochs": 9, "eta": 0.2},
+    )
+    job = training(tmp_path, trainer)
+    job.fit(None, "program")
+    assert job.curve()["accuracy"].iloc[-1] == pytest.approx(1 - 0.8**9, abs=1e-5)
+    assert len((tmp_path / "starts").read_text().splitlines()) == 1
+    assert job.describe()["TrainingJobStatus"] == "Completed"
