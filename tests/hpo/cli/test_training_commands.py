@@ -49,13 +49,13 @@ def test_from_its_file_to_its_deletion(
     assert "6 rounds" in hpo("forecast", str(file), columns=400)
     assert "there is nothing left to run" in hpo("resume", "solo")
     assert "solo is Completed" in hpo("stop", "solo")
-    assert "give values for" in hpo("trials", "add", "solo", "--set", "eta=0.1", code=2)
+    assert "a training has one configuration" in hpo("trials", "add", "solo", "--set", "eta=0.1", code=2)
     assert "no search that Optuna has a study for" in hpo(
         "export", "solo", "--format", "optuna", "-o", f"sqlite:///{tmp_path}/study.db", code=2
     )
-    hpo("export", "solo", "--format", "csv", "-o", str(tmp_path / "tables"))
+    hpo("export", "solo", "--format", "csv", "-o", str(tmp_path / "tables"), columns=400)
     assert len((tmp_path / "tables" / "reports.csv").read_text().splitlines()) == 1 + 6
-    hpo("delete", "solo", "--yes")
+    hpo("delete", "solo", "--yes", columns=400)
     assert store.jobs() == []
 
 
