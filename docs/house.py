@@ -79,6 +79,7 @@ HOUSE = {
         "cost",
         "record",
         "ranking",
+        "uncertainty",
         "estimators",
         "ranges",
         "text",

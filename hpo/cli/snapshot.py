@@ -8,7 +8,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hpo.cost import Tariff
-from hpo.record import TRAINING, AdditionRow, JobRow, JobView, Store, Totals, TrialRow, is_training, repeats_of
+from hpo.record import (
+    TRAINING,
+    ActRow,
+    AdditionRow,
+    JobRow,
+    JobView,
+    Store,
+    Totals,
+    TrialRow,
+    is_training,
+    repeats_of,
+    stops_in,
+)
 from hpo.sagemaker import counters, describe, describe_trial, tuned_trials
 
 
@@ -22,11 +34,13 @@ class Snapshot(JobView):
         seconds: billed worker-seconds, by kind.
         trial_seconds: the same by trial.
         waiting: values that persons gave for trials, and no trial has taken yet.
+        acts: what persons did to it, by time.
     """
 
     seconds: dict[str, float]
     trial_seconds: dict[str, float]
     waiting: Sequence[AdditionRow] = ()
+    acts: Sequence[ActRow] = ()
 
     @classmethod
     def of(cls, store: Store, job: JobRow) -> Snapshot:
@@ -39,7 +53,20 @@ class Snapshot(JobView):
         additions, trials = store.additions(job.name), tuned_trials(store, job.name)
         taken = {trial.given for trial in trials}
         waiting = [addition for addition in additions if addition.id not in taken]
-        return cls(job=job, trials=trials, seconds=dict(seconds), trial_seconds=dict(by_trial), waiting=waiting)
+        return cls(
+            job=job,
+            trials=trials,
+            seconds=dict(seconds),
+            trial_seconds=dict(by_trial),
+            waiting=waiting,
+            acts=store.acts(job.name),
+        )
+
+    @property
+    def to_stop(self) -> dict[str, str]:
+        """Trials that are to be stopped and have not ended yet, each with who asked."""
+        live = {trial.trial_id for trial in self.trials if trial.ended_at is None}
+        return {trial: by for trial, by in stops_in(self.acts).items() if trial in live}
 
     @property
     def done(self) -> int:

@@ -238,6 +238,7 @@ def _about_trial(trial: TrialRow, metrics: Mapping[str, Any], billed: float) -> 
         "best_objective": trial.best_objective,
         "worker_seconds": billed,
         **({"believed": encode(trial.believed)} if trial.believed else {}),
+        **({"stopped_by": trial.stopped_by} if trial.stopped else {}),
         **({"failure": trial.failure_reason} if trial.failure_reason else {}),
         **({"checkpoint": trial.checkpoint} if trial.checkpoint else {}),
     }

@@ -18,7 +18,7 @@ from hpo.jobs.build import goal_for, opened, outlook_for, search_for
 from hpo.jobs.files import check_same, open_inputs
 from hpo.jobs.launch import check_pinned
 from hpo.jobs.named_code import check_record
-from hpo.jobs.raising import RAISED, changes, check_current, raised, said
+from hpo.jobs.raising import RAISED, acts_of, changes, check_current, raised, said
 from hpo.jobs.replay import used_before
 from hpo.jobs.run import Ended, Job
 from hpo.jobs.settings import JobSettings
@@ -93,14 +93,15 @@ def drive(
     strategy = made_ready(settings, job)
     with Interrupts(say) as interrupts:
         taken_up = replace(job, status="InProgress", reason="", ended_at=None) if resume else job
-        if changed := changes(recorded, taken_up):
+        changed = changes(recorded, taken_up)
+        if resume or changed:
 
             def current(now: JobRow) -> dict[str, Any]:
                 check_current(now, recorded.spec.get(RAISED, ()))  # Opening its data may have taken long.
                 return changes(recorded, taken_up, now)  # A stop that was asked for was for the driver before.
 
             with Store(store) as reader:
-                reader.update_job(name, current)
+                reader.update_job(name, current, acts=acts_of(recorded, job) if resume else None)
             if "spec" in changed:
                 say(f"{name}: {said(job.spec[RAISED][-1])}")
         return run(

@@ -34,10 +34,11 @@ from hpo.observers import (
     training_of,
 )
 from hpo.ranges import ParameterRange, decode
-from hpo.record import EARLIER_BEST, HEARD_BEFORE, JobRow, JobWriter, Store
-from hpo.search import INTERRUPTED, STOP_REQUESTED, TERMINATED, Controller, OnProbe, Search, standard_error
+from hpo.record import EARLIER_BEST, HEARD_BEFORE, JobRow, JobWriter, Store, acting
+from hpo.search import INTERRUPTED, STOP_REQUESTED, TERMINATED, Controller, OnProbe, Search
 from hpo.strategies import Prepared
 from hpo.text import count
+from hpo.uncertainty import standard_error
 from trainers import steady
 from trainers.channels import QID, WEIGHT, Channel
 from trainers.errors import DataError, LeaseError, ResourcesError, StorageError, WarmbandError, in_words
@@ -169,7 +170,10 @@ class Job:
         totals = ended.summary or {**record.notes[BEFORE], **known(record.notes)}
         ended = replace(ended, summary={**totals, "runs": runs, "gang_seconds": record.gang_seconds})
         kept(writer)(f"{self.search.name}: {ended.status}" + (f", {ended.reason}" if ended.reason else ""))
-        writer.job(status=ended.status, reason=ended.reason, ended_at=now, summary=ended.summary)
+        with writer.at_once(), acting(door="Ctrl-C"):
+            writer.job(status=ended.status, reason=ended.reason, ended_at=now, summary=ended.summary)
+            if ended.reason == INTERRUPTED:
+                writer.act("stopped", {})
         callbacks.job_end(JobEnd(name=self.search.name, **ended.to_json()))
         return ended
 
@@ -228,7 +232,7 @@ class Job:
             stack.enter_context(Copying(self.recorded, self.channels if self.recorded else {}))
             if self.estimator.in_hand:
                 asked = partial(getattr, writer, "stop_requested")
-                stack.enter_context(Requests(asked, partial(controller.stop, STOP_REQUESTED)))
+                stack.enter_context(Requests(asked, partial(controller.stop, STOP_REQUESTED), controller.hear))
             try:
                 controller.run()
             except ResourcesError as error:

@@ -5,6 +5,14 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
+    from hpo.record.acts import (
+        ACTS_AS as ACTS_AS,
+        Actor as Actor,
+        acting as acting,
+        actor as actor,
+        stops_in as stops_in,
+        user as user,
+    )
     from hpo.record.database import (
         explained as explained,
         is_away as is_away,
@@ -42,6 +50,8 @@ if TYPE_CHECKING:
         HEARD_BEFORE as HEARD_BEFORE,
         LOST_AFTER as LOST_AFTER,
         POINT as POINT,
+        ActKind as ActKind,
+        ActRow as ActRow,
         AdditionRow as AdditionRow,
         JobRow as JobRow,
         LedgerKind as LedgerKind,

@@ -116,6 +116,7 @@ def _standing(job: JobRow, trial: TrialRow) -> Standing:
         resource=ranking.counts(trial.resource, trial.best_resource),
         number=trial.number,
         lost=lost.get(trial.status, 0),
+        partial=bool(trial.stopped),
     )
 
 

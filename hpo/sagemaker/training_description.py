@@ -10,7 +10,7 @@ from typing import Any
 from hpo.jobs import RAISED
 from hpo.record import JobRow, ReportRow, Store, TrialRow, is_training, status_and_reason, when
 from hpo.sagemaker.analytics import tuned_trials
-from hpo.sagemaker.description import describe, training_job_status, whose
+from hpo.sagemaker.description import describe, describe_act, training_job_status, whose
 from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
 
@@ -59,10 +59,15 @@ def describe_any(store: Store, name: str) -> dict[str, Any]:
     Raises:
         ConfigurationError: there is no such job.
     """
-    job = store.job(name)
+    job, acts = store.job(name), store.acts(name)
     if not is_training(job):
-        return describe(job, tuned_trials(store, name))
-    return {**read_training(store, name), "Summary": {**job.summary, **whose(job), RAISED: job.spec.get(RAISED, [])}}
+        return describe(job, tuned_trials(store, name), acts)
+    told = {"Acts": [describe_act(act) for act in acts]} if acts else {}
+    return {
+        **read_training(store, name),
+        **told,
+        "Summary": {**job.summary, **whose(job), RAISED: job.spec.get(RAISED, [])},
+    }
 
 
 def describe_training(

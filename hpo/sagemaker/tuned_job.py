@@ -24,6 +24,7 @@ from hpo.sagemaker.added import add_trial
 from hpo.sagemaker.analytics import HyperparameterTuningJobAnalytics, tuned_trials
 from hpo.sagemaker.best import best_of, chosen_of, overall_best_of
 from hpo.sagemaker.description import describe
+from hpo.sagemaker.stopped import stop_trial
 from hpo.strategies import Plan
 from hpo.text import parts_text, printer
 from trainers.errors import ConfigurationError, WarmbandError
@@ -156,6 +157,20 @@ class TunedJob:
         with Store(self._store) as store:
             add_trial(store, self._name(), hyperparameters)
 
+    def stop_training_job(self, name: str) -> None:
+        """Asks for a trial of the job to be stopped, from any process, at its next report; what it found is kept.
+
+        The job goes on without it: its rung is cut among the others, and nothing is suggested in its place.
+
+        Args:
+            name: the trial's.
+
+        Raises:
+            ConfigurationError: the job has no such trial, or it has ended.
+        """
+        with Store(self._store) as store:
+            stop_trial(store, self._name(), name)
+
     def stop_tuning_job(self) -> None:
         """Asks the job to stop, from any process: its trials end at their next report, and what was found is kept."""
         with Store(self._store) as store:
@@ -167,7 +182,8 @@ class TunedJob:
         Times are datetimes in UTC, as SageMaker's client gives them: `json.dumps(described, default=str)`.
         """
         with Store(self._store) as store:
-            return describe(store.job(self._name()), tuned_trials(store, self._name()))
+            name = self._name()
+            return describe(store.job(name), tuned_trials(store, name), store.acts(name))
 
     def analytics(self) -> HyperparameterTuningJobAnalytics:
         """The job's trials as a DataFrame."""

@@ -81,12 +81,14 @@ if TYPE_CHECKING:
     )
     from hpo.strategies.strategy import (
         Believer as Believer,
+        GivesUp as GivesUp,
         Learner as Learner,
         LooksAhead as LooksAhead,
         Prepared as Prepared,
         RungScheduler as RungScheduler,
         Strategy as Strategy,
         Task as Task,
+        Waits as Waits,
         rungs_of as rungs_of,
         unsaid as unsaid,
     )

@@ -223,6 +223,22 @@ class LooksAhead(Protocol):
         """Whether it has to be shown another new trial before it chooses, as Ray Tune shows its schedulers one."""
 
 
+@runtime_checkable
+class Waits(Protocol):
+    """What a search asks a scheduler at whose rungs trials wait for others."""
+
+    def waits(self, trial: Trial) -> bool:
+        """Whether a trial has come to a rung, and it is not decided yet whether it goes on."""
+
+
+@runtime_checkable
+class GivesUp(Protocol):
+    """What a search tells a searcher to which a trial that a person stopped is none that was as bad as it stood."""
+
+    def gave_up(self, trial_id: str) -> None:
+        """A trial ended between two rungs as a person stopped it: it has the values of its rungs, and no others."""
+
+
 class EveryUnit(RungScheduler):
     """The rungs of a scheduler that has none."""
 

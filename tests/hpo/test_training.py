@@ -12,6 +12,7 @@ from rich.console import Console
 
 from hpo import Callback, HyperparameterTuner, Prices, TrainingJob, train
 from hpo.record.store import Store
+from hpo.sagemaker import stop_trial
 from tests.support import resuming, torch_job
 from tests.support.driving import CHANNELS
 from tests.support.script_job import ACCURACY, WITH, WITHOUT
@@ -206,3 +207,8 @@ def test_a_program_runs_through_its_checkpoints_once(
     assert job.curve()["accuracy"].iloc[-1] == pytest.approx(1 - 0.8**9, abs=1e-5)
     assert len((tmp_path / "starts").read_text().splitlines()) == 1
     assert job.describe()["TrainingJobStatus"] == "Completed"
+
+
+def test_its_one_trial_is_stopped_with_the_job_alone(done: Path) -> None:
+    with Store(url(done)) as store, pytest.raises(ConfigurationError, match="to stop it: hpo stop solo"):
+        stop_trial(store, "solo", "solo-000")

@@ -1,4 +1,4 @@
-"""Commands that list, describe, stop and delete jobs of the record, and add trials to them."""
+"""Commands that list, describe, stop and delete jobs of the record, and add trials to them or stop some."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from hpo.cli.options import AsJson, JobName, StoreUrl
+from hpo.cli.shell_completion import job_names
 
 if TYPE_CHECKING:
     from hpo.record import Store
@@ -144,6 +145,61 @@ def add_trial(
         show_json(added.to_json())
     else:
         show(*added_lines(added))
+
+
+def stop_trial(
+    name: JobName,
+    trial: Annotated[str, typer.Argument(metavar="TRIAL", help="The trial's name.")],
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Stop one trial of a job that runs; the job goes on without it.
+
+    The trial ends at its next report, in whatever process the job runs, and
+    what it found is kept. Its rung is cut among the others, and no trial is
+    suggested in its place. A job that is resumed has it stopped again where
+    it was.
+    """
+    from hpo.cli.terminal import show, show_json
+    from hpo.cli.views import stopped_lines
+    from hpo.record import Store
+    from hpo.sagemaker import stop_trial as stop
+
+    with Store(store) as opened:
+        stopped = stop(opened, name, trial)
+    if as_json:
+        show_json(stopped.to_json())
+    else:
+        show(*stopped_lines(stopped))
+
+
+def acts(
+    name: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Argument(
+            metavar="[NAME]", help="The job's name; without it, those on all jobs.", autocompletion=job_names
+        ),
+    ] = None,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what persons did to a job, or to all: who, when, and how.
+
+    It outlives the jobs: that one was created and deleted stays in the
+    record, and what was done to it in between.
+    """
+    from hpo.cli.terminal import show, show_json
+    from hpo.cli.views import act_lines
+    from hpo.record import Store
+    from hpo.sagemaker import describe_act
+
+    with Store(store) as opened:
+        found = opened.acts(name)
+        url = opened.url
+    if as_json:
+        show_json([describe_act(act) for act in found])
+    else:
+        show(*(act_lines(found, named=name is None) or [f"Nobody has done anything yet in {url}"]))
 
 
 def stop(

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hpo.cli.snapshot import Snapshot
-from hpo.cli.views.trials import failures, waiting_lines
+from hpo.cli.views.trials import act_lines, failures, waiting_lines
 from hpo.cli.views.words import STYLES, ago, cost_text, settings, status_text, value_text
 from hpo.jobs import raises
 from hpo.record import EARLIER_BEST, LedgerKind, holder_of, is_training, repeats_of, tags_of, when
@@ -40,13 +40,14 @@ def job_page(snapshot: Snapshot) -> RenderableType:
     if snapshot.reason:
         parts.append(Text(snapshot.reason, style=STYLES.get(snapshot.status, "")))
     once = is_training(snapshot.job)
-    sections = {
+    sections: dict[str, dict[str, RenderableType]] = {
         "Found": _trained(snapshot) if once else _found(snapshot),
         "Used": _used(snapshot),
         **({"Training": _training(snapshot)} if once else {"Search": _search(snapshot)}),
         "Trainer": _trainer(snapshot),
         "Data": _data(snapshot.job.spec["inputs"]),
         "Driver": _driver(snapshot),
+        "Acts": {"": "\n".join(act_lines(snapshot.acts))} if snapshot.acts else {},
     }
     for title, rows in sections.items():
         parts += ["", Text(title, style="bold"), _section(rows)] if rows else []
