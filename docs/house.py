@@ -61,6 +61,7 @@ HOUSE = {
     "hpo": (
         "cli",
         "tuner",
+        "training",
         "job_file",
         "sagemaker",
         "report",

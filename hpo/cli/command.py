@@ -47,6 +47,12 @@ _add(
     "hpo tune job.yaml --json > found.json",
 )
 _add(
+    "train",
+    tuning.train,
+    "hpo train job.yaml",
+    "hpo train job.yaml --name churn-final --set trainer.hyperparameters.eta=0.1 --no-wait",
+)
+_add(
     "forecast",
     forecast.forecast,
     "hpo forecast job.yaml",

@@ -8,7 +8,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hpo.cost import Tariff
-from hpo.record import ActRow, AdditionRow, JobRow, JobView, Store, Totals, TrialRow, repeats_of, stops_in
+from hpo.record import (
+    TRAINING,
+    ActRow,
+    AdditionRow,
+    JobRow,
+    JobView,
+    Store,
+    Totals,
+    TrialRow,
+    is_training,
+    repeats_of,
+    stops_in,
+)
 from hpo.sagemaker import counters, describe, describe_trial, tuned_trials
 
 
@@ -111,6 +123,11 @@ class Overview:
     totals: Totals
 
     @property
+    def kind(self) -> str:
+        """A tuning job, or a single training."""
+        return TRAINING if is_training(self.job) else "tuning"
+
+    @property
     def planned(self) -> int:
         """See `JobView.planned`."""
         return int(self.job.spec["max_jobs"]) + self.totals.forks
@@ -134,6 +151,7 @@ class Overview:
         )
         return {
             **{key: described[key] for key in kept if key in described},
+            "Kind": self.kind,
             "Strategy": self.job.spec["strategy"],
             "ResourceLimits": described["HyperParameterTuningJobConfig"]["ResourceLimits"],
             "ObjectiveMetricName": self.job.spec["objective_metric_name"],

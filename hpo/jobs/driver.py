@@ -23,7 +23,7 @@ from hpo.jobs.replay import used_before
 from hpo.jobs.run import Ended, Job
 from hpo.jobs.settings import JobSettings
 from hpo.jobs.stop_signals import EXIT_CODES, LOOK_SECONDS, Interrupts
-from hpo.observers import Callback, show_next, show_summary, watcher_for
+from hpo.observers import Callback, show_model, show_next, show_summary, show_training, watcher_for
 from hpo.record import LONGEST_WAIT, LOST_AFTER, JobRow, Store, holder_of, is_away, is_held, refusal
 from hpo.search import INTERRUPTED
 from hpo.strategies import Prepared, Task, observations_in, prepared
@@ -288,6 +288,10 @@ def run(
         interrupts=interrupts,
         verbose=verbose,
     ).run()
+    if settings.is_training:
+        console.print(show_training(job.name, ended.status, ended.summary))
+        console.print(show_model(job.name, ended.summary, store), soft_wrap=True)
+        return ended
     console.print(show_summary(job.name, ended.status, search.metric, ended.summary, search=parts_text(job.spec)))
     console.print(show_next(job.name, ended.summary, store, strategy=job.spec["strategy"]), soft_wrap=True)
     return ended

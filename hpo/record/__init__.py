@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     )
     from hpo.record.job_view import (
         EARLIER_BEST as EARLIER_BEST,
+        KIND as KIND,
+        TRAINING as TRAINING,
         JobView as JobView,
         as_earlier_best as as_earlier_best,
         best_of_jobs as best_of_jobs,
         best_trial as best_trial,
+        is_training as is_training,
         means as means,
         objective as objective,
         overall_best as overall_best,

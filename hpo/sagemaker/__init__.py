@@ -17,6 +17,11 @@ if TYPE_CHECKING:
         describe_trial as describe_trial,
     )
     from hpo.sagemaker.stopped import StoppedTrial as StoppedTrial, stop_trial as stop_trial
+    from hpo.sagemaker.training_description import (
+        describe_any as describe_any,
+        describe_training as describe_training,
+        read_training as read_training,
+    )
     from hpo.sagemaker.tuned_job import TunedJob as TunedJob
 
 load_when_used(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from hpo.record import JobRow, Store, TrialRow, status_and_reason
+from hpo.record import JobRow, Store, TrialRow, is_training, status_and_reason
 from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
 
@@ -58,7 +58,8 @@ def stop_trial(store: Store, name: str, trial_id: str, by: str = "") -> StoppedT
         _check_lives(job, trial)
         found.append(StoppedTrial(job=job, trial=trial))
 
-    store.job(name)
+    if is_training(store.job(name)):  # It could not go on from there.
+        raise ConfigurationError(f"job {name!r} is a single training; to stop it: hpo stop {name}")
     store.stop_trial(name, trial_id, check, by)
     return found[0]
 

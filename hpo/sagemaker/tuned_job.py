@@ -13,23 +13,22 @@ from hpo.jobs import (
     SETTINGS,
     JobSettings,
     TuningJob,
-    check_allowed,
+    attached_code,
     check_not_there_yet,
     declared,
     dropped,
-    in_record,
 )
 from hpo.observers import show_summary
-from hpo.record import JobRow, Store, status_and_reason
+from hpo.record import JobRow, Store, is_training, status_and_reason
 from hpo.sagemaker.added import add_trial
 from hpo.sagemaker.analytics import HyperparameterTuningJobAnalytics, tuned_trials
 from hpo.sagemaker.best import best_of, chosen_of, overall_best_of
 from hpo.sagemaker.description import describe
 from hpo.sagemaker.stopped import stop_trial
-from hpo.strategies import OWN_STRATEGY, Plan
+from hpo.strategies import Plan
 from hpo.text import parts_text, printer
 from trainers.errors import ConfigurationError, WarmbandError
-from trainers.trainer import OWN_CLASS, Trainer
+from trainers.trainer import Trainer
 
 _LOOK_SECONDS = 1.0
 
@@ -114,15 +113,14 @@ class TunedJob:
         check_not_there_yet(job_details=job_details, estimator_cls=estimator_cls)
         with Store(store) as opened:
             job = opened.job(tuning_job_name)
-        if not allow_code:
-            own = [code for code in in_record(job.spec) if code.key in (OWN_CLASS, OWN_STRATEGY)]
-            check_allowed(own, False, f"job {tuning_job_name!r}", "attach() allow_code=True")
+        if is_training(job):
+            raise ConfigurationError(f"job {tuning_job_name!r} is a single training; attach to it with hpo.TrainingJob")
+        allowed = attached_code(job.spec, tuning_job_name, allow_code=allow_code)
         settings = JobSettings.of(job, allow_code=allow_code)
         tuner = cls.__new__(cls)
         tuner._planned = settings.planned  # They may have been grown: no strategy is asked for so many at once.
         tuner.__init__(**settings.arguments(), store=store)  # type: ignore[misc]
-        named = {code.name for code in in_record(job.spec)}
-        tuner._allowed = tuner._allowed | named if allow_code else frozenset()
+        tuner._allowed = tuner._allowed | allowed if allow_code else allowed
         tuner.latest_tuning_job = TuningJob(name=tuning_job_name)
         return tuner
 

@@ -65,16 +65,16 @@ class Comparison:
         return not self.missing(segment.reports) and not self.divergence(segment.reports)
 
     def missing(self, reports: Sequence[Report]) -> str:
-        """The message about reports without the objective; empty if all have it."""
+        """The message about reports without the objective; empty if all have it, or there is none."""
         for report in reports:
-            if self._metric not in report.metrics:
+            if self._metric and self._metric not in report.metrics:
                 names = ", ".join(sorted(report.metrics)) or "nothing"
                 return f"it reported no {self._metric!r}, which trials are compared by, but {names}"
         return ""
 
     def divergence(self, reports: Sequence[Report]) -> str:
-        """The message about an objective that is not finite; empty if all are."""
-        for report in reports:
+        """The message about an objective that is not finite; empty if all are, or there is none."""
+        for report in reports if self._metric else ():
             if not math.isfinite(value := report.metrics[self._metric]):
                 return f"{self._metric} is {value} at unit {report.step}"
         return ""

@@ -45,7 +45,7 @@ class Search:
 
     Args:
         name: the job's name; prefix of its trials' ids.
-        metric: key of the objective in a report's metrics.
+        metric: key of the objective in a report's metrics; empty where there is none.
         mode: "max" or "min".
         max_jobs: trials in all.
         max_parallel_jobs: trials at once.
@@ -323,7 +323,7 @@ def next_assignment(search: Search, run: TrialRun, stop: int) -> Assignment:
         manifest=run.manifest,
         save_to=storage.join(search.storage_path, run.id, f"{stop:06d}{ending}"),
         objective=search.metric,
-        mode=search.mode,
+        mode=search.mode if search.metric else "",
         by_best=search.best_value,
         goes_on=search.stops_only and run.tuned and stop < run.limit,
     )

@@ -92,6 +92,7 @@ if TYPE_CHECKING:
         rungs_of as rungs_of,
         unsaid as unsaid,
     )
+    from hpo.strategies.training_strategy import TrainingStrategy as TrainingStrategy
     from hpo.strategies.warm_start import (
         EARLIER as EARLIER,
         WarmStartConfig as WarmStartConfig,

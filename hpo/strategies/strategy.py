@@ -73,6 +73,9 @@ class Strategy(ABC):
     rations: ClassVar[bool] = False
     """Whether it says how long each trial trains: hyperparameters of the trainer then do not, nor do other rules."""
 
+    trains_once: ClassVar[bool] = False
+    """Whether it is no search: one configuration is trained once, and compared with nothing."""
+
     @property
     def stops(self) -> bool:
         """Whether it stops trials itself, so that the median rule does not."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
@@ -17,8 +18,22 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.5
 
 
-def jobs(store: StoreUrl = None, as_json: AsJson = False) -> None:
-    """List the tuning jobs, newest first.
+class Kind(StrEnum):
+    """Kinds of jobs."""
+
+    TUNING = "tuning"
+    TRAINING = "training"
+
+
+def jobs(
+    kind: Annotated[
+        Optional[Kind],  # noqa: UP045
+        typer.Option(help="Tuning jobs alone, or single trainings alone."),
+    ] = None,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the jobs, newest first: tuning jobs, and single trainings.
 
     best is the objective of the best trial so far, worker-s are billed
     worker-seconds. A wide terminal also shows who owns a job and where its
@@ -30,34 +45,36 @@ def jobs(store: StoreUrl = None, as_json: AsJson = False) -> None:
     from hpo.record import Store
 
     with Store(store) as opened:
-        rows = overviews(opened)
+        rows = [row for row in overviews(opened) if kind is None or row.kind == kind]
         url = opened.url
     if as_json:
         show_json([job.summary() for job in rows])
     elif rows:
         show(jobs_table(rows, terminal().width))
     else:
-        show(f"No jobs in {url}. To run the first: hpo init, then hpo tune job.yaml")
+        which = f"{kind.value} jobs" if kind else "jobs"
+        show(f"No {which} in {url}. To run the first: hpo init, then hpo tune job.yaml")
 
 
 def describe(name: JobName, store: StoreUrl = None, as_json: AsJson = False) -> None:
     """Show a job: what it found, what it used, and what it was made with.
 
     With --json, the response of SageMaker's
-    DescribeHyperParameterTuningJob, and a Summary in it.
+    DescribeHyperParameterTuningJob, of a single training that of
+    DescribeTrainingJob, and a Summary in it.
     """
     from hpo.cli.snapshot import Snapshot
     from hpo.cli.terminal import show, show_json
     from hpo.cli.views import job_page
     from hpo.record import Store
-    from hpo.sagemaker import describe
+    from hpo.sagemaker import describe_any
 
     with Store(store) as opened:
+        if as_json:
+            show_json(describe_any(opened, name))
+            return
         snapshot = Snapshot.of(opened, opened.job(name))
-    if as_json:
-        show_json(describe(snapshot.job, snapshot.trials, snapshot.acts))
-    else:
-        show(job_page(snapshot))
+    show(job_page(snapshot))
 
 
 def trials(
@@ -205,7 +222,7 @@ def stop(
     from hpo.cli.views import value_text
     from hpo.jobs import end_abandoned
     from hpo.record import Store
-    from hpo.sagemaker import describe
+    from hpo.sagemaker import describe_any
     from hpo.text import count
 
     out = terminal(stderr=as_json)
@@ -215,8 +232,9 @@ def stop(
             out.print(f"Asked {name} to stop; its trials end at their next report.", markup=False)
             _wait_for_end(opened, name, wait)
         snapshot = Snapshot.of(opened, opened.job(name))
-    if as_json:
-        show_json(describe(snapshot.job, snapshot.trials))
+        described = describe_any(opened, name) if as_json else None
+    if described is not None:
+        show_json(described)
         return
     if asked and snapshot.status == "Stopping":
         out.print(

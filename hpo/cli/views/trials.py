@@ -161,7 +161,7 @@ def _main_heads(snapshot: Snapshot) -> list[str]:
     cost, given = ["cost"] if snapshot.tariff else [], ["given"] if _any_given(snapshot) else []
     means = [f"mean of {repeats_of(snapshot.job)}"] if snapshot.means else []
     forked = ["began from"] if _is_forked(snapshot) else []
-    return ["trial", "status", metric, *means, "units", *forked, "worker-s", *cost, *given]
+    return ["trial", "status", *([metric] if metric else []), *means, "units", *forked, "worker-s", *cost, *given]
 
 
 def _main(snapshot: Snapshot, trial: TrialRow) -> list[str]:
@@ -169,7 +169,7 @@ def _main(snapshot: Snapshot, trial: TrialRow) -> list[str]:
     return [
         trial.trial_id,
         trial.status,
-        value_text(snapshot.objective(trial)),
+        *([value_text(snapshot.objective(trial))] if snapshot.job.spec["objective_metric_name"] else []),
         *([_mean(snapshot, trial)] if snapshot.means else []),
         str(trial.resource),
         *([trial.origin] if _is_forked(snapshot) else []),
