@@ -7,7 +7,21 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from hpo.cli.commands import data, db, export, files, forecast, logs, records, report, resume, simulate, submit, tuning
+from hpo.cli.commands import (
+    data,
+    db,
+    export,
+    files,
+    forecast,
+    logs,
+    records,
+    report,
+    resume,
+    serve,
+    simulate,
+    submit,
+    tuning,
+)
 from hpo.cli.options import Command, Group
 from trainers.loopback import on_loopback
 
@@ -47,6 +61,12 @@ _add(
     "hpo tune job.yaml --json > found.json",
 )
 _add(
+    "train",
+    tuning.train,
+    "hpo train job.yaml",
+    "hpo train job.yaml --name churn-final --set trainer.hyperparameters.eta=0.1 --no-wait",
+)
+_add(
     "forecast",
     forecast.forecast,
     "hpo forecast job.yaml",
@@ -68,6 +88,8 @@ _add("jobs", records.jobs, "hpo jobs", "hpo jobs --store postgresql://me@host/jo
 _add("describe", records.describe, "hpo describe churn-1", "hpo describe churn-1 --json")
 _add("trials", records.trials, "hpo trials churn-1", "hpo trials churn-1 --csv trials.csv")
 _add("trials add", records.add_trial, "hpo trials add churn-1 --set eta=0.1 --set max_depth=3")
+_add("trials stop", records.stop_trial, "hpo trials stop churn-1 churn-1-003")
+_add("acts", records.acts, "hpo acts churn-1", "hpo acts --json")
 _add("report", report.report, "hpo report churn-1", "hpo report churn-1 churn-2 -o both.html --pictures pictures")
 _add(
     "export",
@@ -85,6 +107,8 @@ _add(
 )
 _add("logs", logs.logs, "hpo logs churn-1 --follow", "hpo logs churn-1 --tail 20", "hpo logs churn-1 --trial ID")
 _add("delete", records.delete, "hpo delete churn-1", "hpo delete churn-1 --keep-files --yes")
+_add("serve", serve.serve, "hpo serve", "hpo serve --port 8901 --store postgresql://me@host/jobs")
+_add("serve token", serve.token, "hpo serve token alice --rights act", "hpo serve token alice --remove")
 _add("schema", files.schema, "hpo schema > job.schema.json")
 app.add_typer(data.app, name="data")
 app.add_typer(db.app, name="db")
@@ -100,11 +124,15 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _root(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Tune models whose every trial is a distributed training run."""
+    from hpo.record import acting
+
+    context.with_resource(acting(door="command line"))
 
 
 def root() -> TyperGroup:

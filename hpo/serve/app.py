@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,6 +19,7 @@ from hpo.serve.rest import rest_app
 from hpo.serve.security import Guard, login_routes
 from hpo.serve.service import Service
 from hpo.serve.settings import ServeSettings
+from trainers.errors import WarmbandError
 
 _log = logging.getLogger("warmband.serve")
 
@@ -36,7 +38,10 @@ def make_app(settings: ServeSettings, service: Service | None = None) -> Guard:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        left = asyncio.create_task(_take_up(service)) if settings.aws_keys is not None else None
         yield
+        if left is not None:
+            left.cancel()
         service.end()
         service.close()
 
@@ -44,19 +49,43 @@ def make_app(settings: ServeSettings, service: Service | None = None) -> Guard:
         Route("/healthz", _healthy),
         *login_routes(service.tokens, service.sessions, lambda address: guard.wrong(address)),
         Mount("/api", rest_app()),
-        *_plugged("hpo.serve.aws", service),
-        *_plugged("hpo.serve.console", service),
+        *_aws(service),
+        *_console(service),
     ]
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={RefusedError: _refused, Exception: _failed})
     guard = Guard(app, settings, service.tokens, service.sessions, {"service": service})
     return guard
 
 
-def _plugged(package: str, service: Service) -> list[BaseRoute]:
-    """The routes of a part that may be missing, by its `routes(service)`."""
-    if find_spec(package) is None:
+def _aws(service: Service) -> list[BaseRoute]:
+    """The door of SageMaker's protocol, where there is a file of keys."""
+    if service.settings.aws_keys is None or find_spec("hpo.serve.aws") is None:
         return []
-    found: list[BaseRoute] = import_module(package).routes(service)
+    aws = import_module("hpo.serve.aws")
+    keys, tables = aws.read_keys(service.settings.aws_keys), aws.read_tables(service.settings.aws_tables)
+    door = aws.AwsDoor(service.open, service.settings.store, keys, tables, service.actors.run)
+
+    async def call(request: Request) -> Response:
+        answer: Response = await door(request)
+        return answer
+
+    return [Route("/", call, methods=["POST"]), Route("/{path:path}", call, methods=["POST"])]
+
+
+async def _take_up(service: Service) -> None:
+    """Starts the jobs that a server before this one wrote into the record and did not come to start."""
+    aws = import_module("hpo.serve.aws")
+    try:
+        await service.actors.run(lambda: aws.start_left_behind(service.open(), service.settings.store))
+    except WarmbandError as error:
+        _log.warning("jobs of a server before this one may not have been started: %s", error)
+
+
+def _console(service: Service) -> list[BaseRoute]:
+    """The console's routes, which take all paths that are left."""
+    if find_spec("hpo.serve.console") is None:
+        return []
+    found: list[BaseRoute] = import_module("hpo.serve.console").routes(service)
     return found
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
-from hpo.record import Store, is_away
+from hpo.record import Store, acting, is_away
 from hpo.serve.errors import RefusedError
 from hpo.serve.following import EventStream, Follower, Hub, HubTimes
-from hpo.serve.security import Sessions, Tokens
+from hpo.serve.security import Sessions, Tokens, Who
 from hpo.serve.settings import ServeSettings
 from hpo.serve.shared import Shared
 from hpo.serve.workers import Workers
 from trainers.errors import WarmbandError
+
+_log = logging.getLogger("warmband.serve")
+_T = TypeVar("_T")
 
 READERS, ACTORS = 8, 4
 """Threads for reading the record, and for acts, which must not wait behind each other."""
@@ -75,6 +80,24 @@ class Service:
         if self.hub.listeners >= self.settings.streams:
             raise RefusedError(503, "Busy", f"{self.hub.listeners} clients follow events already", wait=30.0)
         return EventStream(follower, last, send_seconds=self.settings.send_seconds, dropped=self.drop)
+
+    async def act(self, who: Who, job: str, call: Callable[[Store], _T]) -> _T:
+        """Does something to a job, in a thread, as what the record says that this person did.
+
+        Raises:
+            RefusedError, WarmbandError: it does not go.
+        """
+
+        def done() -> _T:
+            with acting(by=who.name, door="REST"):
+                return call(self.open())
+
+        try:
+            result = await self.actors.run(done)
+        finally:
+            self.hub.forget(job)
+        _log.info("%s from %s acted on %s", who.name, who.address, job)
+        return result
 
     def end(self) -> None:
         """Ends all streams; for the event loop."""

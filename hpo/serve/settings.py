@@ -23,6 +23,7 @@ class ServeSettings:
         allow_code: whether job files may name Python code, which the jobs' processes would import.
         data_dir: where named datasets lie.
         aws_keys: the file of keys for SageMaker's protocol; None leaves that out.
+        aws_tables: the file of images and instance types of one's own.
         most_bytes: of a request's body.
         header_seconds: within which a request's head has to be there.
         body_seconds: within which its body has to be there.
@@ -41,6 +42,7 @@ class ServeSettings:
     allow_code: bool = False
     data_dir: str | None = None
     aws_keys: Path | None = None
+    aws_tables: Path | None = None
     most_bytes: int = 4 * 1024 * 1024
     header_seconds: float = 10.0
     body_seconds: float = 30.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from hpo.record.tables import ADDITIONS, JOBS, LOST_AFTER
+from hpo.record.tables import ACTS, ADDITIONS, JOBS, LOST_AFTER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +22,7 @@ class Mark:
         status, lease, ended_at, heartbeat: columns of its row.
         lost: whether its writer has not been heard of for a minute, by the database's clock.
         additions: how often persons gave values for its trials.
+        acts: how often persons did something to it.
     """
 
     created_at: float
@@ -31,6 +32,7 @@ class Mark:
     heartbeat: float
     lost: bool
     additions: int
+    acts: int
 
 
 def marks(
@@ -50,9 +52,10 @@ def marks(
         .scalar_subquery()
         .label("given")
     )
+    acts = sa.select(sa.func.count()).where(ACTS.c.job == JOBS.c.name).correlate(JOBS).scalar_subquery().label("acts")
     silent = (clock - JOBS.c.heartbeat).label("silent")
     columns = (JOBS.c.name, JOBS.c.created_at, JOBS.c.status, JOBS.c.lease, JOBS.c.ended_at, JOBS.c.heartbeat)
-    query = sa.select(*columns, silent, given)
+    query = sa.select(*columns, silent, given, acts)
     if names is not None:
         query = query.where(JOBS.c.name.in_(names))
     return {
@@ -64,6 +67,7 @@ def marks(
             heartbeat=heartbeat,
             lost=silence > LOST_AFTER,
             additions=additions,
+            acts=done,
         )
-        for name, created_at, status, lease, ended_at, heartbeat, silence, additions in connection.execute(query)
+        for name, created_at, status, lease, ended_at, heartbeat, silence, additions, done in connection.execute(query)
     }

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
-from hpo.record.tables import AdditionRow, JobRow, LedgerRow, LineRow, ReportRow, TrialRow, decode
+from hpo.record.tables import ActRow, AdditionRow, JobRow, LedgerRow, LineRow, ReportRow, TrialRow, decode
 
-_Row = TypeVar("_Row", JobRow, TrialRow, ReportRow, LedgerRow, LineRow, AdditionRow)
+_Row = TypeVar("_Row", JobRow, TrialRow, ReportRow, LedgerRow, LineRow, AdditionRow, ActRow)
 
 
 def rows(connection: sa.Connection, row: type[_Row], query: sa.Select[*tuple[object, ...]]) -> Iterator[_Row]:

@@ -14,12 +14,14 @@ from hpo.record.database import explained
 from hpo.record.reading.mark import Mark, marks
 from hpo.record.reading.row import rows
 from hpo.record.tables import (
+    ACTS,
     ADDITIONS,
     JOBS,
     LEDGER,
     LINES,
     REPORTS,
     TRIALS,
+    ActRow,
     AdditionRow,
     JobRow,
     LedgerRow,
@@ -62,7 +64,7 @@ class Changes:
 
     Args:
         job: whether its own row has.
-        trials, reports, lines, ledger, additions: new rows and changed ones.
+        trials, reports, lines, ledger, additions, acts: new rows and changed ones.
     """
 
     job: bool = False
@@ -71,6 +73,7 @@ class Changes:
     lines: Sequence[LineRow] = ()
     ledger: Sequence[LedgerRow] = ()
     additions: Sequence[AdditionRow] = ()
+    acts: Sequence[ActRow] = ()
 
     def __bool__(self) -> bool:
         return self.job
@@ -103,6 +106,7 @@ class Watch:
         self.trials: dict[str, TrialRow] = {}
         """By id, the un-tuned run among them."""
         self.additions: list[AdditionRow] = []
+        self.acts: list[ActRow] = []
         self.seconds: dict[tuple[str, str], float] = defaultdict(float)
         """Billed worker-seconds by trial, which is empty for a gang's own, and kind."""
         self._seen: dict[str, tuple[Any, ...]] = {}
@@ -145,12 +149,14 @@ class Watch:
         lines = [] if first else sorted(self._new_rows(connection, LineRow, LINES, self._lines), key=_by_time)
         if first:
             self._skip(connection, LINES, self._lines)
-        additions = self._new_additions(connection)
+        additions, acts = self._new_additions(connection), self._new_acts(connection)
         for row in trials:
             self.trials[row.trial_id] = row
         changed = () if first else trials
         bills = () if first else ledger
-        return Changes(job=True, trials=changed, reports=reports, lines=lines, ledger=bills, additions=additions)
+        return Changes(
+            job=True, trials=changed, reports=reports, lines=lines, ledger=bills, additions=additions, acts=acts
+        )
 
     def since(self, at: float, most: int) -> Changes | None:
         """What may have changed since a moment, for who has seen all until then; rows may be among it that it has seen.
@@ -172,6 +178,7 @@ class Watch:
                 lines=sorted(rows(connection, LineRow, sa.select(LINES).where(*newer[LINES])), key=_by_time),
                 ledger=list(rows(connection, LedgerRow, sa.select(LEDGER).where(*newer[LEDGER]).order_by(LEDGER.c.id))),
                 additions=list(self.additions),
+                acts=list(self.acts),
             )
 
     # ---- trials
@@ -264,6 +271,12 @@ class Watch:
         query = sa.select(ADDITIONS).where(ADDITIONS.c.job == self.name).order_by(ADDITIONS.c.at, ADDITIONS.c.id)
         self.additions = list(rows(connection, AdditionRow, query))
         return [row for row in self.additions if row.id not in known]
+
+    def _new_acts(self, connection: sa.Connection) -> list[ActRow]:
+        known = {row.id for row in self.acts}
+        of_it = (ACTS.c.job == self.name, ACTS.c.gone_at.is_(None))
+        self.acts = list(rows(connection, ActRow, sa.select(ACTS).where(*of_it).order_by(ACTS.c.at, ACTS.c.id)))
+        return [row for row in self.acts if row.id not in known]
 
 
 def _by_time(row: LineRow) -> tuple[float, str]:

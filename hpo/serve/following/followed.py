@@ -16,12 +16,13 @@ from hpo.record import (
     Store,
     Totals,
     TrialRow,
+    is_training,
     objective,
     repeats_of,
     tags_of,
     when,
 )
-from hpo.sagemaker import Overview, Snapshot, describe
+from hpo.sagemaker import Overview, Snapshot, describe, describe_act, describe_any
 
 SLACK = 60.0
 """Seconds by which rows may be older than the driver's heartbeat that they came with."""
@@ -42,7 +43,7 @@ class FollowedJob:
     """
 
     def __init__(self, store: Store, name: str) -> None:
-        self.name = name
+        self.name, self._store = name, store
         self._watch = store.watch(name)
         self._lock = threading.Lock()
         self.version = 0
@@ -77,7 +78,9 @@ class FollowedJob:
     def described(self) -> dict[str, Any]:
         """As `hpo describe --json` has it."""
         snapshot = self.snapshot()
-        return describe(snapshot.job, snapshot.trials)
+        if is_training(snapshot.job):
+            return describe_any(self._store, self.name)
+        return describe(snapshot.job, snapshot.trials, snapshot.acts)
 
     def trial(self, trial_id: str) -> tuple[Snapshot, TrialRow | None]:
         """A trial, or the un-tuned run; None where there is none of that name."""
@@ -101,6 +104,7 @@ class FollowedJob:
             trials=trials,
             seconds=self._by_kind(),
             trial_seconds=dict(by_trial),
+            acts=list(watch.acts),
             waiting=[addition for addition in watch.additions if addition.id not in taken],
         )
 
@@ -156,6 +160,8 @@ class FollowedJob:
                 {"id": row.id, "at": when(row.at), "hyperparameters": row.hyperparameters} for row in changes.additions
             ]
             yield "additions", {"additions": rows}, heard
+        if changes.acts:
+            yield "acts", {"acts": [describe_act(act) for act in changes.acts]}, heard
 
 
 def more_of(overview: Overview) -> dict[str, Any]:

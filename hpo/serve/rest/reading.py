@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
+from hpo.sagemaker import describe_act
 from hpo.serve.encoding import encoded
 from hpo.serve.following import FollowedJob, Follower, JobList
 from hpo.serve.rest import documents
@@ -152,6 +153,16 @@ async def logs(
     return await _of_job(
         request, job, ("logs", tail), lambda followed: documents.log(store(), followed.snapshot().job, tail), live=True
     )
+
+
+@router.get("/jobs/{job}/acts")
+async def acts(request: Request, job: JobName) -> Response:
+    """What persons did to the job, by time."""
+
+    def make(followed: FollowedJob) -> dict[str, Any]:
+        return {"acts": [describe_act(act) for act in followed.snapshot().acts]}
+
+    return await _of_job(request, job, ("acts",), make)
 
 
 @router.get("/jobs/{job}/gangs")

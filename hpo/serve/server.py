@@ -1,0 +1,142 @@
+"""The server's process: uvicorn with bounds of time, and an end within a deadline."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, ClassVar
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from hpo.serve.app import make_app
+from hpo.serve.service import Service
+from hpo.serve.settings import ServeSettings
+from trainers.errors import ConfigurationError
+
+MOST_HEAD = 64 * 1024
+"""Bytes of a request's head."""
+
+
+class BoundedProtocol(H11Protocol):
+    """uvicorn's protocol, which waits for the head of a request as long as it takes; this one does not."""
+
+    head_seconds: ClassVar[float] = 10.0
+    open: ClassVar[dict[tuple[str, int], asyncio.Transport]] = {}
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """As asyncio has it."""
+        super().connection_made(transport)
+        if self.client is not None:
+            self.open[self.client] = transport
+        self._timer = self.loop.call_later(self.head_seconds, self._too_late)
+
+    def data_received(self, data: bytes) -> None:
+        """As asyncio has it."""
+        super().data_received(data)
+        waiting = self.cycle is None or self.cycle.response_complete
+        if not waiting and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        elif waiting and self._timer is None:
+            self._timer = self.loop.call_later(self.head_seconds, self._too_late)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """As asyncio has it."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self.client is not None:
+            self.open.pop(self.client, None)
+        super().connection_lost(exc)
+
+    def _too_late(self) -> None:
+        self._timer = None
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.abort()
+
+
+class _Server(uvicorn.Server):
+    """Ends streams of events first, which else would last until the deadline."""
+
+    def __init__(self, config: uvicorn.Config, end: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._end = end
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        asyncio.get_running_loop().call_soon_threadsafe(self._end)
+
+
+def run(settings: ServeSettings, say: Callable[[str], Any]) -> None:
+    """Serves until SIGTERM or Ctrl-C.
+
+    Args:
+        settings: of the server.
+        say: prints a line.
+
+    Raises:
+        ConfigurationError: it cannot listen there, or not without tokens, or a file or the record's URL is wrong.
+    """
+    service = Service(settings)
+    link = ""
+    if not len(service.tokens):
+        if not settings.on_loopback:
+            raise ConfigurationError(
+                f"host is {settings.host!r}, which other machines can reach, and {service.tokens.file} has no token; "
+                "make one first: hpo serve token NAME"
+            )
+        link = f"/login?token={service.tokens.add('first', 'act')}"
+    app = make_app(settings, service)
+    listening = _listening(settings)
+    port = listening.getsockname()[1]
+    shown = f"[{settings.host}]" if ":" in settings.host else settings.host
+    say(f"Serving on http://{shown}:{port}")
+    if link:
+        say(f"Log in, this once shown: http://{shown}:{port}{link}")
+    BoundedProtocol.head_seconds = settings.header_seconds
+    service.drop = _drop
+    config = uvicorn.Config(
+        app,
+        http=BoundedProtocol,
+        ws="none",
+        lifespan="on",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        h11_max_incomplete_event_size=MOST_HEAD,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=max(1, round(settings.end_seconds)),
+    )
+    try:
+        _Server(config, service.end).run(sockets=[listening])
+    finally:
+        # A thread that waits for a database that hangs does not keep the process.
+        last = threading.Timer(settings.end_seconds, os._exit, (0,))
+        last.daemon = True
+        last.start()
+
+
+def _drop(client: tuple[str, int] | None) -> None:
+    """Cuts a client off that takes nothing: what is left for it would else be kept until the kernel gives it up."""
+    if client is not None and (transport := BoundedProtocol.open.get((client[0], client[1]))) is not None:
+        transport.abort()
+
+
+def _listening(settings: ServeSettings) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
+        made = socket.socket(family, socket.SOCK_STREAM)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{settings.host} port {settings.port} cannot be listened on: {error.strerror or error}; give another --port"
+        ) from error
+    made.listen(2048)
+    return made

@@ -1,0 +1,137 @@
+"""Starting of jobs in a process of its own, which goes on when the server dies: a job is there whole or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from hpo.record import ACTS_AS, Actor, acting
+from hpo.serve.errors import RefusedError, as_refusal
+from hpo.serve.security import Who
+from hpo.serve.settings import ServeSettings
+from trainers.errors import WarmbandError
+
+SECONDS = 180.0
+AT_ONCE = 4
+_under_way = 0
+
+
+async def start(settings: ServeSettings, who: Who, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Has another process check, create or resume a job.
+
+    Args:
+        settings: of the server.
+        who: asks for it.
+        request: `kind` is "check", "create" or "resume"; what else there is follows from that.
+
+    Raises:
+        RefusedError: it does not go; also where it has not come to an end in three minutes, and goes on.
+    """
+    global _under_way
+    if _under_way >= AT_ONCE:
+        raise RefusedError(503, "Busy", f"{_under_way} jobs are being started already", wait=5.0)
+    _under_way += 1
+    try:
+        given = {**request, "store": settings.store, "data_dir": settings.data_dir, "allow_code": settings.allow_code}
+        actor = Actor(by=who.name, door="REST").to_text()
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "hpo.serve.starting",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,
+            env={**os.environ, ACTS_AS: actor},
+        )
+        try:
+            async with asyncio.timeout(SECONDS):
+                out, _ = await process.communicate(json.dumps(given).encode())
+        except TimeoutError:
+            message = f"the job has not begun within {SECONDS:g} s, and goes on to; look at the list of jobs"
+            raise RefusedError(503, "Unavailable", message) from None
+    finally:
+        _under_way -= 1
+    try:
+        found: dict[str, Any] = json.loads(out)
+    except ValueError:
+        message = f"the process that was to start the job ended with code {process.returncode}"
+        raise RefusedError(500, "Internal", message) from None
+    if error := found.get("error"):
+        raise RefusedError(error["status"], error["type"], error["message"])
+    return found
+
+
+def _perform(given: dict[str, Any]) -> dict[str, Any]:
+    with acting(clone_of=given.get("clone_of") or None):
+        return _resume(given) if given["kind"] == "resume" else _create(given)
+
+
+def _create(given: dict[str, Any]) -> dict[str, Any]:
+    from hpo.job_file import JobSpec, read_any
+    from hpo.jobs import name_from
+    from hpo.training import TrainingJob
+    from hpo.tuner import HyperparameterTuner
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "job.yaml"
+        file.write_text(given["text"], encoding="utf-8")
+        try:
+            spec = read_any(file, allow_code=given["allow_code"])
+        except WarmbandError as error:
+            raise type(error)(str(error).replace(repr(str(file)), "of the request")) from None
+    arguments = {**spec.arguments(), "store": given["store"]}
+    if isinstance(spec, JobSpec):
+        tuner = HyperparameterTuner(**arguments, console=False)
+        plan = tuner.plan().to_json()
+    else:
+        tuner, plan = TrainingJob(**arguments, console=False), None
+    if given["kind"] == "check":
+        return {"valid": True, "plan": plan}
+    name = spec.name or name_from(spec.trainer.type.replace("_", ""))
+    tuner.fit(spec.channels(given["data_dir"]), job_name=name, wait=False)
+    return {"job": name}
+
+
+def _resume(given: dict[str, Any]) -> dict[str, Any]:
+    from hpo.jobs import JobSettings, check_allowed, check_resumable, in_record, launch
+    from hpo.record import Store
+
+    name, limits = given["job"], given["set"]
+    with Store(given["store"]) as store:
+        row = store.job(name)
+    named = in_record(row.spec)
+    check_allowed(named, given["allow_code"], f"job {name!r}", "hpo serve --allow-code")
+    settings = JobSettings.of(row, allow_code=True)
+    check_resumable(given["store"], name, limits)
+    server = launch.cluster_for(settings.estimator)
+    allowed = [code.name for code in named]
+    where = launch.start(name, given["store"], server, resume=True, allowed=allowed, limits=limits)
+    return {"job": name, "where": where}
+
+
+def main() -> None:
+    """Does what standard input asks for, and says on standard output what came of it."""
+    out = sys.stdout
+    with redirect_stdout(sys.stderr):
+        try:
+            found = _perform(json.load(sys.stdin))
+        except WarmbandError as error:
+            refusal = as_refusal(error)
+            told = {"status": refusal.status, "type": refusal.kind, "message": str(refusal)}
+            found = {"error": told}
+    try:
+        out.write(json.dumps(found))
+        out.flush()
+    except BrokenPipeError:
+        os._exit(0)  # The server is gone, and the job runs.
+
+
+if __name__ == "__main__":
+    main()
