@@ -136,7 +136,7 @@ def _listening(settings: ServeSettings) -> socket.socket:
         made.bind(address)
     except OSError as error:
         raise ConfigurationError(
-            f"{settings.host} port {settings.port} cannot be listened on: {error.strerror or error}; give another --port"
+            f"{settings.host} port {settings.port} cannot be listened on: {error.strerror or error}; give --port"
         ) from error
     made.listen(2048)
     return made

@@ -87,15 +87,17 @@ def _create(given: dict[str, Any]) -> dict[str, Any]:
         except WarmbandError as error:
             raise type(error)(str(error).replace(repr(str(file)), "of the request")) from None
     arguments = {**spec.arguments(), "store": given["store"]}
+    plan = None
+    job: HyperparameterTuner | TrainingJob
     if isinstance(spec, JobSpec):
-        tuner = HyperparameterTuner(**arguments, console=False)
-        plan = tuner.plan().to_json()
+        job = HyperparameterTuner(**arguments, console=False)
+        plan = job.plan().to_json()
     else:
-        tuner, plan = TrainingJob(**arguments, console=False), None
+        job = TrainingJob(**arguments, console=False)
     if given["kind"] == "check":
         return {"valid": True, "plan": plan}
     name = spec.name or name_from(spec.trainer.type.replace("_", ""))
-    tuner.fit(spec.channels(given["data_dir"]), job_name=name, wait=False)
+    job.fit(spec.channels(given["data_dir"]), job_name=name, wait=False)
     return {"job": name}
 
 

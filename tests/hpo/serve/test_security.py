@@ -1,0 +1,122 @@
+"""Tokens, sessions and rates, and what the guard lets through."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from hpo.serve import ServeSettings, Tokens
+from hpo.serve.security import Rates, Sessions
+from trainers.errors import ConfigurationError
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def test_a_file_of_tokens_holds_digests_alone_and_is_its_owner_s(tmp_path: Path) -> None:
+    file = tmp_path / "serve" / "tokens.json"
+    tokens = Tokens(file)
+    token = tokens.add("alice", "act")
+    assert token not in file.read_text()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert (found := tokens.find(token)) is not None
+    assert (found.name, found.rights) == ("alice", "act")
+    assert tokens.find("wb_other") is None
+    with pytest.raises(ConfigurationError, match="named 'alice' already"):
+        tokens.add("alice", "look")
+    tokens.remove("alice")
+    assert tokens.find(token) is None
+
+
+def test_a_file_that_is_none_is_refused_with_its_remedy(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.json"
+    file.write_text('{"tokens": [{"name": "a", "rights": "all", "sha256": "00"}]}')
+    with pytest.raises(ConfigurationError, match="give look or act"):
+        Tokens(file)
+    file.write_text("nothing")
+    with pytest.raises(ConfigurationError, match="hpo serve token NAME"):
+        Tokens(file)
+
+
+def test_a_session_outlives_the_server_and_ends_with_its_token(tmp_path: Path) -> None:
+    tokens = Tokens(tmp_path / "tokens.json")
+    token = tokens.find(tokens.add("alice", "look"))
+    assert token is not None
+    cookie = Sessions(tokens, tmp_path / "key").begin(token, now=1000.0)
+    again = Sessions(tokens, tmp_path / "key")
+    assert again.find(cookie, now=1001.0) == token
+    assert again.find(cookie, now=1000.0 + 8 * 86400) is None
+    for forged in (cookie[:-1], "x" + cookie, "", "...", f"{cookie}.x", "é.1.2.3"):
+        assert again.find(forged, now=1001.0) is None
+    tokens.remove("alice")
+    assert again.find(cookie, now=1001.0) is None
+
+
+def test_a_bucket_gives_its_burst_and_then_its_rate() -> None:
+    now = [0.0]
+    rates = Rates(2.0, 4.0, lambda: now[0])
+    assert [rates.wait("a") for _ in range(5)] == [0, 0, 0, 0, 0.5]
+    assert rates.wait("b") == 0
+    now[0] = 0.5
+    assert [rates.wait("a"), rates.wait("a")] == [0, 0.5]
+
+
+def test_nothing_is_served_without_a_token_or_under_another_name(client: TestClient, tokens: dict[str, str]) -> None:
+    refused = client.get("/api/jobs")
+    assert (refused.status_code, refused.json()["error"]["type"]) == (401, "Unauthenticated")
+    assert client.get("/api/jobs", headers=bearer("wb_wrong")).status_code == 401
+    assert client.get("/api/jobs", headers=bearer(tokens["look"])).status_code == 200
+    rebound = client.get("/api/jobs", headers={**bearer(tokens["look"]), "Host": "evil.example"})
+    assert rebound.status_code == 421
+    assert client.get("/healthz").status_code == 200
+
+
+def test_every_response_has_the_headers_of_security(client: TestClient) -> None:
+    for path in ("/api/jobs", "/login", "/healthz", "/nowhere"):
+        headers = client.get(path).headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_who_may_look_may_not_act(client: TestClient, tokens: dict[str, str]) -> None:
+    refused = client.post("/api/jobs/bank/stop", headers=bearer(tokens["look"]))
+    assert (refused.status_code, refused.json()["error"]["type"]) == (403, "Forbidden")
+    assert client.post("/api/jobs/bank/stop", headers=bearer(tokens["act"])).status_code == 202
+
+
+def test_a_browser_logs_in_and_acts_with_its_csrf_token_alone(client: TestClient, tokens: dict[str, str]) -> None:
+    assert client.get(f"/login?token={tokens['act']}", follow_redirects=False).status_code == 303
+    told = client.get("/api/session").json()
+    assert (told["name"], told["rights"]) == ("actor", "act")
+    assert client.post("/api/jobs/bank/stop").json()["error"]["type"] == "Forgery"
+    csrf = {"X-CSRF-Token": told["csrf"]}
+    assert client.post("/api/jobs/bank/stop", headers={**csrf, "Origin": "http://evil.example"}).status_code == 403
+    assert client.post("/api/jobs/bank/stop", headers={**csrf, "Origin": "http://localhost"}).status_code == 202
+    client.post("/logout", follow_redirects=False)
+    assert client.get("/api/session").status_code == 401
+
+
+def test_wrong_tokens_of_an_address_are_few(client: TestClient) -> None:
+    codes = [client.get("/api/jobs", headers=bearer(f"wb_{number}")).status_code for number in range(30)]
+    assert codes[:20] == [401] * 20
+    assert codes[-1] == 429
+    refused = client.post("/login", data={"token": "wb_x"})
+    assert (refused.status_code, int(refused.headers["retry-after"]) > 0) == (429, True)
+
+
+def test_a_large_body_is_refused_with_its_length_or_without(client: TestClient, tokens: dict[str, str]) -> None:
+    for content in (b"x" * 10_001, iter([b"x" * 6000, b"x" * 6000])):
+        refused = client.post("/api/jobs/bank/resume", content=content, headers=bearer(tokens["act"]))
+        assert (refused.status_code, refused.json()["error"]["type"]) == (413, "TooLarge")
+
+
+def test_wrong_settings_are_named() -> None:
+    with pytest.raises(ConfigurationError, match="port is 99999"):
+        ServeSettings(port=99999)
+    assert not ServeSettings(host="0.0.0.0").on_loopback
+    assert ServeSettings(host="::1").on_loopback
