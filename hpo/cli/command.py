@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
+from hpo.cli import serving
 from hpo.cli.commands import (
     data,
     db,
@@ -17,7 +18,6 @@ from hpo.cli.commands import (
     records,
     report,
     resume,
-    serve,
     simulate,
     submit,
     tuning,
@@ -107,8 +107,8 @@ _add(
 )
 _add("logs", logs.logs, "hpo logs churn-1 --follow", "hpo logs churn-1 --tail 20", "hpo logs churn-1 --trial ID")
 _add("delete", records.delete, "hpo delete churn-1", "hpo delete churn-1 --keep-files --yes")
-_add("serve", serve.serve, "hpo serve", "hpo serve --port 8901 --store postgresql://me@host/jobs")
-_add("serve token", serve.token, "hpo serve token alice --rights act", "hpo serve token alice --remove")
+_add("serve", serving.serve, "hpo serve", "hpo serve --port 8901 --store postgresql://me@host/jobs")
+_add("serve token", serving.token, "hpo serve token alice --rights act", "hpo serve token alice --remove")
 _add("schema", files.schema, "hpo schema > job.schema.json")
 app.add_typer(data.app, name="data")
 app.add_typer(db.app, name="db")

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         records as records,
         report as report,
         resume as resume,
-        serve as serve,
         simulate as simulate,
         submit as submit,
         tuning as tuning,

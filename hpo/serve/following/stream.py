@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from hpo.serve.following.feed import Position, event_of
@@ -17,7 +18,7 @@ BEAT_SECONDS = 15.0
 """After so long without an event the client is sent a comment, so that either side notices that the other is gone."""
 
 
-class EventStream:
+class EventStream(Response):
     """The response of a stream, as ASGI has it.
 
     Args:
@@ -35,6 +36,7 @@ class EventStream:
         send_seconds: float,
         dropped: Callable[[tuple[str, int] | None], None] = lambda client: None,
     ) -> None:
+        super().__init__()
         self._follower, self._last = follower, Position.of(last) if last else None
         self._begins = not last
         self._seconds, self._dropped = send_seconds, dropped

@@ -185,7 +185,7 @@ async def job_events(
     request: Request,
     job: JobName,
     after: Annotated[str, Query(description="The id of the last event seen; else Last-Event-ID.", max_length=100)] = "",
-) -> Any:
+) -> Response:
     """Server-sent events of a job."""
     return await _stream(request, service_of(request).hub.job(job), after)
 
@@ -194,12 +194,12 @@ async def job_events(
 async def events(
     request: Request,
     after: Annotated[str, Query(description="The id of the last event seen; else Last-Event-ID.", max_length=100)] = "",
-) -> Any:
+) -> Response:
     """Server-sent events of the list of jobs."""
     return await _stream(request, service_of(request).hub.jobs, after)
 
 
-async def _stream(request: Request, follower: Follower, after: str) -> Any:
+async def _stream(request: Request, follower: Follower, after: str) -> Response:
     await follower.fresh()
     return service_of(request).stream(follower, request.headers.get("last-event-id") or after)
 
