@@ -41,6 +41,7 @@ SCRIPTS = (
     "busy_machine",
     "spot_market",
     "store_rate",
+    "serve_load",
     "results_page",
 )
 """Modules of experiments/ that a user runs: none imports another."""
