@@ -6,13 +6,14 @@ STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-rest test-frameworks test-all check docs clean
+.PHONY: help setup demo test test-rest test-frameworks test-containers test-all check docs clean
 
 help:
 	@echo "make setup   make $(VENV) and install everything into it (PYTHON=... chooses the Python, 3.11 or newer)"
 	@echo "make demo    tune XGBoost and a network that train distributed, and write a page; needs no download"
 	@echo "make test    the unit tests, and a real job of each trainer: minutes"
 	@echo "make test-all  all tests; says first which programs have to be installed, and installs the extra 'frameworks'"
+	@echo "make test-containers  build the images of docker/ and run compose.yaml's services in containers; needs root and Podman"
 	@echo "make check   ruff's lint and format, and mypy"
 	@echo "make docs    write what is generated in docs/ anew, and build the site from docs/ into site/"
 	@echo "make clean   remove caches and build output; $(VENV) stays"
@@ -55,12 +56,16 @@ test: $(STAMP)
 
 # A third process for what the others wait for: gangs that start, drivers that are to be missed.
 test-rest: $(STAMP)
-	$(PYTEST) -n 3 -m "not (unit or smoke or frameworks)"
+	$(PYTEST) -n 3 -m "not (unit or smoke or frameworks or containers)"
 
 # One process: each trial is a whole start of a framework, on two workers.
 test-frameworks: $(STAMP)
 	$(VENV)/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[frameworks]'
 	$(PYTEST) -n 1 -m frameworks
+
+# The first time builds images of some GB, in minutes; they are kept in ~/.cache/warmband-containers, or WARMBAND_CONTAINERS.
+test-containers: $(STAMP)
+	$(PYTEST) -n 0 -m containers
 
 # All that is missing is said before the first test.
 test-all: $(STAMP)

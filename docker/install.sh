@@ -17,6 +17,7 @@ PYTHON
     ;;
   warmband)
     python -m pip install --no-cache-dir --no-deps .
+    rm -rf build warmband.egg-info # What the installation leaves here.
     ;;
   *)
     echo "usage: install.sh packages|warmband" >&2

@@ -30,7 +30,7 @@ from trainers.channels.memory import (
 )
 from trainers.channels.placed import PlacedChannel, about, check_labels, checked
 from trainers.channels.ray_data import RayData
-from trainers.channels.rows import BASE_MARGIN, LOWER, QID, UPPER, WEIGHT, Coding, checked_roles, named_columns
+from trainers.channels.rows import BASE_MARGIN, LOWER, QID, UPPER, WEIGHT, Coding, check_some, checked_roles, named_columns
 from trainers.channels.table import Heading, Shards, Table, check_shard
 from trainers.errors import ConfigurationError, DataError
 
@@ -281,9 +281,11 @@ class Channel:
         """Reads what takes less than a second: rows in memory, small local files, and the beginning of larger ones.
 
         Raises:
-            DataError: rows are damaged or fewer than the workers, or labels not what is expected.
+            DataError: rows are damaged or fewer than the workers, labels not what is expected, or a column that is
+                categorical has no category.
         """
         with about(self.name):
+            check_some(self.coding, self.feature)
             if isinstance(self.source, OpenedFolder):
                 self.source.check_workers(num_workers)
             self._check_files(num_workers)
