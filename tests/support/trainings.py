@@ -11,7 +11,8 @@ from rich.console import Console
 
 from hpo import TrainingJob
 from hpo.record.store import Store
-from trainers import XGBoostTrainer, storage
+from tests.support import exact_torch_job
+from trainers import TorchTrainer, XGBoostTrainer, storage
 
 ROUNDS = 20
 
@@ -22,6 +23,15 @@ def boosted(workers: int = 0, **hyperparameters: Any) -> XGBoostTrainer:
     return XGBoostTrainer(
         scaling=ScalingConfig(num_workers=workers, resources_per_worker={"CPU": 1}),
         hyperparameters={**values, **hyperparameters},
+    )
+
+
+def exact(workers: int, **hyperparameters: Any) -> TorchTrainer:
+    """A trainer of five epochs in float64; `kill` as `exact_torch_job.train` has it."""
+    return TorchTrainer(
+        exact_torch_job.train,
+        scaling=ScalingConfig(num_workers=workers, resources_per_worker={"CPU": 1}),
+        hyperparameters={"lr": 0.05, "per_worker_batch_size": 64, "epochs": 5, **hyperparameters},
     )
 
 

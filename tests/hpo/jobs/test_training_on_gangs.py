@@ -1,75 +1,74 @@
-"""A single training on a gang of Ray's: a worker is killed, a driver is killed, and the model is the same."""
+"""A single training on gangs of Ray's: a worker is killed, a driver is killed, and the model is the same."""
 
 from __future__ import annotations
 
-import os
 import signal
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
-from hpo import Callback, TrainingJob
+from hpo import TrainingJob
 from hpo.record.store import Store
-from tests.support.driving import CHANNELS
 from tests.support.processes import python
-from tests.support.trainings import ROUNDS, boosted, outcome, training, url
+from tests.support.resuming import DIGITS
+from tests.support.trainings import exact, outcome, training, url
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_cluster")]
 
-
-class Killing(Callback):
-    """Kills a worker of the gang at a report, once."""
-
-    def __init__(self, at: int) -> None:
-        self.at, self.killed = at, 0
-
-    def on_trial_report(self, trial: Any, report: Any) -> None:
-        if report.step >= self.at and not self.killed:
-            self.killed = workers()[0].pid
-            os.kill(self.killed, signal.SIGKILL)
-
-
-def workers() -> list[psutil.Process]:
-    """The processes of Ray Train's workers on this machine."""
-    found = []
-    for process in psutil.process_iter(["cmdline"]):
-        title = " ".join(process.info["cmdline"] or [])
-        if title.startswith("ray::") and "Worker" in title:
-            found.append(process)
-    return found
-
-
+EPOCHS = 5
 DIES = """
     import os, signal, sys
     from pathlib import Path
     from hpo import Callback
-    from tests.support.driving import CHANNELS
-    from tests.support.trainings import boosted, training
+    from hpo.record.store import Store
+    from tests.support.resuming import DIGITS
+    from tests.support.rows import until
+    from tests.support.trainings import exact, training, url
+
+    folder = Path(sys.argv[1])
+
+    def is_recorded():
+        with Store(url(folder)) as store:
+            return any(trial.resource for trial in store.trials("solo"))
 
     class Dying(Callback):
         def on_rung(self, cut):
-            if cut.resource >= 10:
+            if cut.resource == 2:
+                until(is_recorded)  # Rows wait a quarter of a second.
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    folder = Path(sys.argv[1])
-    training(folder, boosted(2), callbacks=(Dying(),)).fit(CHANNELS, "solo")
+    training(folder, exact(2), checkpoint_every=1, callbacks=(Dying(),)).fit(DIGITS, "solo")
 """
 
 
+def answer(folder: Path) -> dict[str, Any]:
+    """What has to be alike: status, reports and the model's parameters."""
+    model = TrainingJob.attach("solo", store=url(folder), allow_code=True).model()["model"]
+    told = outcome(folder, "solo")
+    return {**told, "model": {name: values.tolist() for name, values in model.items()}}
+
+
+def folder_in(path: Path, name: str) -> Path:
+    made = path / name
+    made.mkdir()
+    return made
+
+
 def test_workers_and_drivers_are_killed_and_the_model_is_the_same(tmp_path: Path) -> None:
-    whole, lost, died = (tmp_path / name for name in ("whole", "lost", "died"))
-    for folder in (whole, lost, died):
-        folder.mkdir()
-    training(whole, boosted(2)).fit(CHANNELS, "solo")
-    killing = Killing(ROUNDS // 2)
-    training(lost, boosted(2), callbacks=(killing,)).fit(CHANNELS, "solo")
-    assert killing.killed
-    assert outcome(lost, "solo") == outcome(whole, "solo")
+    whole, lost, died = (folder_in(tmp_path, name) for name in ("whole", "lost", "died"))
+    training(whole, exact(2), checkpoint_every=1).fit(DIGITS, "solo")
+    flag = tmp_path / "kill"
+    flag.touch()
+    training(lost, exact(2, kill=str(flag)), checkpoint_every=1).fit(DIGITS, "solo")
+    assert not flag.exists()
+    with Store(url(lost)) as store:
+        (trial,) = store.trials("solo")
+    assert trial.attempts == 1
+    assert answer(lost) == answer(whole)
     assert python("-c", DIES, str(died)).returncode == -signal.SIGKILL
     with Store(url(died)) as store:
         (trial,) = store.trials("solo")
-    assert 0 < trial.resource < ROUNDS
-    TrainingJob.attach("solo", store=url(died), console=False).resume(inputs=CHANNELS)
-    assert outcome(died, "solo") == outcome(whole, "solo")
+    assert 0 < trial.resource < EPOCHS
+    TrainingJob.attach("solo", store=url(died), allow_code=True, console=False).resume(inputs=DIGITS)
+    assert answer(died) == answer(whole)

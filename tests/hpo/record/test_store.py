@@ -265,6 +265,7 @@ def test_processes_that_make_and_fill_one_database_at_once_lose_nothing(database
         "ledger": 80,
         "lines": 0,
         "additions": 0,
+        "acts": 4,
     }
 
 
