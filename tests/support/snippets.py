@@ -31,6 +31,7 @@ SHOWN = ("text", "yaml", "sql", "json", "toml", "dockerfile")
 
 REASONS = (
     "needs a GPU",
+    "needs a container engine",
     "needs a cluster, a server or a cloud account",
     "installs packages",
     "downloads data",
