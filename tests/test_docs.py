@@ -146,7 +146,8 @@ PUBLIC = {"hpo", "hpo.record", "hpo.report", "hpo.strategies", "hpo.trackers", "
 NOT_RUN = {
     "needs a cluster, a server or a cloud account": 29,
     "takes minutes": 28,
-    "is a reference, whose commands are parsed": 19,
+    "is a reference, whose commands are parsed": 22,
+    "needs a container engine": 2,
     "downloads data": 2,
     "shows an error on purpose": 2,
     "installs packages": 2,
