@@ -189,7 +189,7 @@ class TrainingJob:
             SystemExit: likewise after SIGTERM.
         """
         settings = self.settings.changed()
-        server = None if wait else self._apart()
+        server = None if wait else jobs.apart(self.settings, self.callbacks)
         settings = jobs.sized(settings, inputs, self._say)
         job = jobs.NewJob.of(settings, inputs, job_name, self._store, apart=not wait)
         self.settings = settings
@@ -218,12 +218,15 @@ class TrainingJob:
         name = self._named()
         jobs.check_record(self._row().spec, self._allowed, name, "attach() allow_code=True")
         if not wait:
-            if inputs is not None:
-                raise ConfigurationError("inputs cannot follow a job to another process; call resume(wait=True)")
-            server = self._apart()
-            jobs.check_resumable(self._store, name, limits)
-            jobs.launch.start_apart(
-                name, self._store, server, self._say, resume=True, allowed=self._allowed, limits=limits
+            jobs.resume_apart(
+                self._store,
+                name,
+                self.settings,
+                self._say,
+                inputs=inputs,
+                callbacks=self.callbacks,
+                allowed=self._allowed,
+                limits=limits,
             )
             return
         jobs.drive(
@@ -333,11 +336,6 @@ class TrainingJob:
     def _row(self) -> JobRow:
         with Store(self._store) as store:
             return store.job(self._named())
-
-    def _apart(self) -> jobs.JobsServer | None:
-        """Where the job goes that another process runs; what cannot follow it there is refused."""
-        jobs.launch.check_can_follow(self.settings.code(), self.callbacks)
-        return jobs.launch.cluster_for(self.settings.estimator)
 
 
 def train(

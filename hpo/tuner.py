@@ -26,7 +26,6 @@ from hpo.strategies import (
     WarmStartTypes,
     in_place_of,
 )
-from trainers.errors import ConfigurationError
 from trainers.trainer import Trainer
 
 
@@ -203,7 +202,7 @@ class HyperparameterTuner(TunedJob):
         jobs.check_not_there_yet(include_cls_metadata=include_cls_metadata or None, estimator_kwargs=estimator_kwargs)
         # A new job's brackets follow from the settings as they are now.
         settings = self.settings.changed()
-        server = None if wait else self._apart()
+        server = None if wait else jobs.apart(self.settings, self.callbacks)
         channels = inputs_of(settings.estimator, inputs)
         settings = jobs.sized(settings, channels, self._say)
         job = jobs.NewJob.of(settings, channels, job_name, self._store, self.TUNING_JOB_NAME_MAX_LENGTH, apart=not wait)
@@ -238,15 +237,15 @@ class HyperparameterTuner(TunedJob):
         name = self._name()
         jobs.check_record(self._job().spec, self._allowed, name, "attach() allow_code=True")
         if not wait:
-            if inputs is not None:
-                raise ConfigurationError(
-                    "inputs cannot follow a job to another process, which resume(wait=False) needs; call "
-                    "resume(inputs=..., wait=True)"
-                )
-            server = self._apart()
-            jobs.check_resumable(self._store, name, limits)
-            jobs.launch.start_apart(
-                name, self._store, server, self._say, resume=True, allowed=self._allowed, limits=limits
+            jobs.resume_apart(
+                self._store,
+                name,
+                self.settings,
+                self._say,
+                inputs=inputs,
+                callbacks=self.callbacks,
+                allowed=self._allowed,
+                limits=limits,
             )
             return
         ended = jobs.drive(
@@ -326,10 +325,3 @@ class HyperparameterTuner(TunedJob):
         aim = f"{self.objective_type} the {self.objective_value} value of {self.objective_metric_name}."
         title = f"{self.settings.strategy_name}, {self.max_jobs} trials, {self.max_parallel_jobs} at once"
         return plan_html(title, aim, self.plan(), {name: bounds.to_json() for name, bounds in self.ranges.items()})
-
-    def _apart(self) -> jobs.JobsServer | None:
-        """Where the job goes that another process runs; what cannot follow it there is refused."""
-        if bound := self.settings.search_strategy.bound:
-            raise ConfigurationError(f"{bound}, or call fit(wait=True)")
-        jobs.launch.check_can_follow(self.settings.code(), self.callbacks)
-        return jobs.launch.cluster_for(self.settings.estimator)

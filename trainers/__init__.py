@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         DivergedError as DivergedError,
         GangError as GangError,
         LeaseError as LeaseError,
+        NoJobError as NoJobError,
         ResourcesError as ResourcesError,
         TrialError as TrialError,
         WarmbandError as WarmbandError,

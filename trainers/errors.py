@@ -2,7 +2,8 @@
 
     WarmbandError
     ├── ConfigurationError   a value the user gave is wrong; also a ValueError
-    │   └── LeaseError       another process drives the job
+    │   ├── LeaseError       another process drives the job
+    │   └── NoJobError       the record has no such job
     ├── DataError            a channel's data is missing, cut short or not what it says; also a ValueError
     │   ├── StorageError     the place of files cannot be read or written now; it may work later
     │   │   └── UnsavedError what was trained could not be written
@@ -32,6 +33,10 @@ class ConfigurationError(WarmbandError, ValueError):
 
 class LeaseError(ConfigurationError):
     """Another process drives the job, and only one may."""
+
+
+class NoJobError(ConfigurationError):
+    """The record has no job of that name, or has it no more."""
 
 
 class DataError(WarmbandError, ValueError):

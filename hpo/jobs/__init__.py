@@ -25,7 +25,13 @@ if TYPE_CHECKING:
         longest as longest,
         trial_name as trial_name,
     )
-    from hpo.jobs.driver import check_resumable as check_resumable, drive as drive, exit_code as exit_code
+    from hpo.jobs.driver import (
+        apart as apart,
+        check_resumable as check_resumable,
+        drive as drive,
+        exit_code as exit_code,
+        resume_apart as resume_apart,
+    )
     from hpo.jobs.files import (
         Files as Files,
         check_over as check_over,

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,9 +14,10 @@ from rich.console import Console
 
 from hpo.forecasts import Forecast, forecast_from
 from hpo.forks import check_keeps_trials
+from hpo.jobs import launch
 from hpo.jobs.build import goal_for, opened, outlook_for, search_for
 from hpo.jobs.files import check_same, open_inputs
-from hpo.jobs.launch import check_pinned
+from hpo.jobs.launch import JobsServer, check_pinned
 from hpo.jobs.named_code import check_record
 from hpo.jobs.raising import RAISED, acts_of, changes, check_current, raised, said
 from hpo.jobs.replay import used_before
@@ -31,6 +32,45 @@ from hpo.text import parts_text, printer
 from trainers import steady
 from trainers.channels import Channel
 from trainers.errors import ConfigurationError, WarmbandError
+
+
+def apart(settings: JobSettings, callbacks: Sequence[Callback]) -> JobsServer | None:
+    """Where a job goes that another process runs: a cluster, or None for this machine.
+
+    Raises:
+        ConfigurationError: something of the job cannot follow it there.
+    """
+    if bound := settings.search_strategy.bound:
+        raise ConfigurationError(f"{bound}, or call fit(wait=True)")
+    launch.check_can_follow(settings.code(), callbacks)
+    return launch.cluster_for(settings.estimator)
+
+
+def resume_apart(
+    store: str | None,
+    name: str,
+    settings: JobSettings,
+    say: Callable[[str], None],
+    *,
+    inputs: Mapping[str, Any] | None,
+    callbacks: Sequence[Callback],
+    allowed: Collection[str],
+    limits: Mapping[str, float],
+) -> None:
+    """Has another process go on with a job, and returns once that has taken it; arguments are those of `drive`.
+
+    Raises:
+        ConfigurationError: the job cannot go on, or not without what only this process has.
+        WarmbandError: the driver does not start.
+    """
+    if inputs is not None:
+        raise ConfigurationError(
+            "inputs cannot follow a job to another process, which resume(wait=False) needs; call "
+            "resume(inputs=..., wait=True)"
+        )
+    server = apart(settings, callbacks)
+    check_resumable(store, name, limits)
+    launch.start_apart(name, store, server, say, resume=True, allowed=allowed, limits=limits)
 
 
 def drive(

@@ -26,7 +26,7 @@ from hpo.record.writer import JobWriter
 from hpo.text import holds_secret
 from trainers import steady
 from trainers.checking import did_you_mean
-from trainers.errors import ConfigurationError, WarmbandError
+from trainers.errors import ConfigurationError, NoJobError, WarmbandError
 
 __all__ = ["JobRow", "JobWriter", "LedgerRow", "LineRow", "ReportRow", "Store", "TrialRow"]
 
@@ -94,7 +94,7 @@ class Store:
             return row
         names = [job.name for job in self.jobs()]
         hint = did_you_mean(name, names, cutoff=0.5) or f"; it has {', '.join(map(repr, names[:3])) or 'none'}"
-        raise ConfigurationError(f"no job named {name!r} in {self.url}{hint}")
+        raise NoJobError(f"no job named {name!r} in {self.url}{hint}")
 
     def jobs(self) -> list[JobRow]:
         """Every job, newest first."""

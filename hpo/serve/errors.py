@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from hpo.record import is_away
 from hpo.serve.encoding import encoded
-from trainers.errors import ConfigurationError, DataError, LeaseError, WarmbandError
+from trainers.errors import ConfigurationError, DataError, LeaseError, NoJobError, WarmbandError
 
 
 class RefusedError(WarmbandError):
@@ -47,8 +47,8 @@ def as_refusal(error: Exception) -> RefusedError:
         return RefusedError(503, "DatabaseAway", str(error), wait=2.0)
     if isinstance(error, LeaseError):
         return RefusedError(409, "InUse", str(error))
+    if isinstance(error, NoJobError):
+        return RefusedError(404, "NotFound", str(error))
     if isinstance(error, ConfigurationError | DataError):
-        message = str(error)
-        missing = message.startswith(("no job named", "there is no job"))
-        return RefusedError(404, "NotFound", message) if missing else RefusedError(400, "Invalid", message)
+        return RefusedError(400, "Invalid", str(error))
     return RefusedError(503, "Unavailable", str(error), wait=5.0)

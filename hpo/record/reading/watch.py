@@ -29,7 +29,7 @@ from hpo.record.tables import (
     ReportRow,
     TrialRow,
 )
-from trainers.errors import ConfigurationError
+from trainers.errors import NoJobError
 
 _AT_ONCE = 200
 """Keys of a query: databases limit how many there may be."""
@@ -119,14 +119,14 @@ class Watch:
         """Reads what has changed; at the first look, all but reports and lines.
 
         Raises:
-            ConfigurationError: there is no such job any more.
+            NoJobError: there is no such job any more.
             WarmbandError: the database cannot be read.
         """
         with explained(self._url, "read"), self._engine.connect() as connection:
             mark = marks(connection, self._clock, [self.name]).get(self.name)
             created_at = self.job.created_at or (mark and mark.created_at)
             if mark is None or mark.created_at != created_at:
-                raise ConfigurationError(f"there is no job {self.name!r} in {self._url} any more; it was deleted")
+                raise NoJobError(f"there is no job {self.name!r} in {self._url} any more; it was deleted")
             if mark == self.mark:
                 return Changes()
             changes = self._changes(connection, first=self.mark is None)
