@@ -130,10 +130,20 @@ class ContainedJob(Paced):
 
     def resume(self) -> None:
         """Has the cluster go on with it, by Ray's own command."""
-        resume = ["hpo", "resume", self.name, "--allow-code"]
+        places = ["--address", self._address, "--working-dir", str(self._folder)]
         done = subprocess.run(
-            [HPO.with_name("ray"), "job", "submit", "--no-wait", "--address", self._address]
-            + ["--working-dir", self._folder, "--", *resume],
+            [
+                HPO.with_name("ray"),
+                "job",
+                "submit",
+                "--no-wait",
+                *places,
+                "--",
+                "hpo",
+                "resume",
+                self.name,
+                "--allow-code",
+            ],
             env=outside(self._stack),
             capture_output=True,
             text=True,
