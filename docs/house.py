@@ -61,6 +61,7 @@ HOUSE = {
     "hpo": (
         "cli",
         "tuner",
+        "training",
         "job_file",
         "sagemaker",
         "report",
@@ -78,6 +79,7 @@ HOUSE = {
         "cost",
         "record",
         "ranking",
+        "uncertainty",
         "estimators",
         "ranges",
         "text",

@@ -47,7 +47,7 @@ from experiments.shared.network import Setting, channels
 from experiments.shared.problems import trees
 from experiments.shared.published import SEED, Address, DataDir, Options, Out, Quick, Repeat, Seed, Seeds, Steps, finish
 from hpo.cli import errors_in_words
-from hpo.search import standard_error
+from hpo.uncertainty import standard_error
 from trainers import Channel, DivergedError, Trainer, XGBoostTrainer
 from trainers.datasets import Dataset
 

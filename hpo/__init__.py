@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         WarmStartConfig as WarmStartConfig,
         WarmStartTypes as WarmStartTypes,
     )
+    from hpo.training import TrainingJob as TrainingJob, train as train
     from hpo.tuner import HyperparameterTuner as HyperparameterTuner
 
 

@@ -28,12 +28,14 @@ class Standing:
         resource: the units that this took.
         number: its place in the order of suggestion.
         lost: `DIVERGED` or `FAILED`; 0 for neither.
+        partial: a person stopped it, so that it is no repeat of its configuration that others could be averaged with.
     """
 
     value: float | None
     resource: int | None
     number: int
     lost: int = 0
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,11 +107,15 @@ def ranks(ranking: Ranking, standings: Iterable[Standing], repeats: int) -> dict
 
 
 def configuration(members: Sequence[Standing], repeats: int) -> Standing:
-    """The standing of a configuration, by those of its trials: the mean of their values, if all of them have one."""
+    """The standing of a configuration, by those of its trials: the mean of their values, if all of them have one.
+
+    Of several of which a person stopped one, there is no mean.
+    """
     members = sorted(members, key=lambda each: each.number)
     values = [each.value for each in members if each.value is not None and math.isfinite(each.value)]
+    whole = len(values) == repeats and (repeats == 1 or not any(each.partial for each in members))
     return Standing(
-        value=mean_of(values) if len(values) == repeats else None,
+        value=mean_of(values) if whole else None,
         resource=max(each.resource or 0 for each in members),
         number=members[0].number,
         lost=max(each.lost for each in members),

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+import trainers  # noqa: F401  # Before any library with OpenMP: threads of two test processes would spin on two cores.
 from tests.support.postgres import Postgres
 
 pytest_plugins = ["tests.support.needs"]

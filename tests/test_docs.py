@@ -145,7 +145,7 @@ PUBLIC = {"hpo", "hpo.record", "hpo.report", "hpo.strategies", "hpo.trackers", "
 
 NOT_RUN = {
     "needs a cluster, a server or a cloud account": 25,
-    "takes minutes": 26,
+    "takes minutes": 28,
     "is a reference, whose commands are parsed": 17,
     "downloads data": 2,
     "shows an error on purpose": 2,

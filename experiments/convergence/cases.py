@@ -19,7 +19,7 @@ from experiments.shared.problems import trees
 from experiments.shared.published import Options
 from experiments.shared.scores import Scores
 from hpo.job_file import read_job
-from hpo.search import standard_error
+from hpo.uncertainty import standard_error
 from trainers import Channel, ConfigurationError, DivergedError, ParameterServerTrainer, TorchTrainer, Trainer
 from trainers.channels import Table, open_channels
 from trainers.pytorch import ARGUMENT

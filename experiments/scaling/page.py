@@ -16,8 +16,8 @@ from experiments.shared import pictures
 from experiments.shared.blog import FIRST, QUALITY_ASIDE, SOURCE
 from experiments.shared.scores import Scores
 from hpo.report import Column, Figure, Measured as Value, Page, Section, Table, Text, look
-from hpo.search import standard_error
 from hpo.text import count
+from hpo.uncertainty import standard_error
 from trainers import Channel
 from trainers.datasets import Dataset, Rows
 

@@ -19,7 +19,7 @@ from hpo import HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.ranges import ParameterRange
 from hpo.record import Store
 from hpo.report import JobData
-from hpo.search import standard_error
+from hpo.uncertainty import standard_error
 from trainers import DivergedError, Trainer, WarmbandError
 from trainers.datasets import Dataset
 

@@ -12,8 +12,8 @@ from experiments.shared.scores import Scores, difference, told, unbeaten
 from experiments.shared.searches import labels
 from experiments.stopping.problems import StoppingProblem
 from experiments.stopping.ways import Found, Pairs, Way
-from hpo.search import standard_error
 from hpo.text import count
+from hpo.uncertainty import standard_error
 from trainers.datasets import Dataset
 
 LOSS, SHARE = 0.001, 0.15

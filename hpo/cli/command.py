@@ -47,6 +47,12 @@ _add(
     "hpo tune job.yaml --json > found.json",
 )
 _add(
+    "train",
+    tuning.train,
+    "hpo train job.yaml",
+    "hpo train job.yaml --name churn-final --set trainer.hyperparameters.eta=0.1 --no-wait",
+)
+_add(
     "forecast",
     forecast.forecast,
     "hpo forecast job.yaml",
@@ -68,6 +74,8 @@ _add("jobs", records.jobs, "hpo jobs", "hpo jobs --store postgresql://me@host/jo
 _add("describe", records.describe, "hpo describe churn-1", "hpo describe churn-1 --json")
 _add("trials", records.trials, "hpo trials churn-1", "hpo trials churn-1 --csv trials.csv")
 _add("trials add", records.add_trial, "hpo trials add churn-1 --set eta=0.1 --set max_depth=3")
+_add("trials stop", records.stop_trial, "hpo trials stop churn-1 churn-1-003")
+_add("acts", records.acts, "hpo acts churn-1", "hpo acts --json")
 _add("report", report.report, "hpo report churn-1", "hpo report churn-1 churn-2 -o both.html --pictures pictures")
 _add(
     "export",
@@ -100,11 +108,15 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _root(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Tune models whose every trial is a distributed training run."""
+    from hpo.record import acting
+
+    context.with_resource(acting(door="command line"))
 
 
 def root() -> TyperGroup:

@@ -11,6 +11,9 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from hpo.cli.shell_completion import dataset_names, job_names
 
+LOG_WIDTH = 100
+"""Columns of what goes into the log of a Ray job, where people read it."""
+
 # typer reads the annotations, and wants `Optional`.
 JobName = Annotated[str, typer.Argument(metavar="NAME", help="The job's name.", autocompletion=job_names)]
 DatasetName = Annotated[str, typer.Argument(metavar="NAME", help="The dataset.", autocompletion=dataset_names)]

@@ -12,7 +12,7 @@ import typer
 from rich.text import Text
 
 from hpo.cli.command import EXIT_CODES, root
-from hpo.job_file import JobSpec, Key, keys
+from hpo.job_file import JobSpec, Key, TrainingSpec, keys
 from hpo.jobs import declared
 
 HEAD = """<!-- Made by `make docs` from hpo/cli/ and hpo/job_file/models.py: change those. -->
@@ -40,6 +40,13 @@ A key that is not required has the default when it is left out. `NAME` is a name
 """
 
 
+TRAINING_FILE = """## Job files of a single training
+
+`hpo train` runs a file that has no group `tuning`, and may have the group `training`; all its other keys are those
+above. Of a file with the group `tuning` it takes what the two groups have in common. `hpo schema --training` prints the
+schema.
+"""
+
 OPTIONS = "<!-- Made by `make docs` from hpo/jobs/options.py: change that. -->\n\n"
 
 
@@ -47,7 +54,9 @@ def reference() -> str:
     """The whole page."""
     commands = [part for path, command in _commands(root(), ("hpo",)) for part in _command(path, command)]
     codes = _table(("code", "meaning"), ((str(code), meaning) for code, meaning in EXIT_CODES.items()))
-    return "\n".join([HEAD, "## Exit codes\n", codes, *commands, JOB_FILE, *_job_file()])
+    return "\n".join(
+        [HEAD, "## Exit codes\n", codes, *commands, JOB_FILE, *_job_file(), TRAINING_FILE, _training_group()]
+    )
 
 
 def _commands(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -82,6 +91,10 @@ def _job_file() -> Iterator[str]:
         under = next(key.path for key in entries if key.kind == kind).rpartition(".")[0]
         yield f"### `{under}` of type `{kind}`\n"
         yield _key_table([key for key in entries if key.kind == kind])
+
+
+def _training_group() -> str:
+    return _key_table(key for key in keys(TrainingSpec) if key.path.startswith("training"))
 
 
 def options_table() -> str:

@@ -8,7 +8,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hpo.cost import Tariff
-from hpo.record import AdditionRow, JobRow, JobView, Store, Totals, TrialRow, repeats_of
+from hpo.record import (
+    TRAINING,
+    ActRow,
+    AdditionRow,
+    JobRow,
+    JobView,
+    Store,
+    Totals,
+    TrialRow,
+    is_training,
+    repeats_of,
+    stops_in,
+)
 from hpo.sagemaker import counters, describe, describe_trial, tuned_trials
 
 
@@ -22,11 +34,13 @@ class Snapshot(JobView):
         seconds: billed worker-seconds, by kind.
         trial_seconds: the same by trial.
         waiting: values that persons gave for trials, and no trial has taken yet.
+        acts: what persons did to it, by time.
     """
 
     seconds: dict[str, float]
     trial_seconds: dict[str, float]
     waiting: Sequence[AdditionRow] = ()
+    acts: Sequence[ActRow] = ()
 
     @classmethod
     def of(cls, store: Store, job: JobRow) -> Snapshot:
@@ -39,7 +53,20 @@ class Snapshot(JobView):
         additions, trials = store.additions(job.name), tuned_trials(store, job.name)
         taken = {trial.given for trial in trials}
         waiting = [addition for addition in additions if addition.id not in taken]
-        return cls(job=job, trials=trials, seconds=dict(seconds), trial_seconds=dict(by_trial), waiting=waiting)
+        return cls(
+            job=job,
+            trials=trials,
+            seconds=dict(seconds),
+            trial_seconds=dict(by_trial),
+            waiting=waiting,
+            acts=store.acts(job.name),
+        )
+
+    @property
+    def to_stop(self) -> dict[str, str]:
+        """Trials that are to be stopped and have not ended yet, each with who asked."""
+        live = {trial.trial_id for trial in self.trials if trial.ended_at is None}
+        return {trial: by for trial, by in stops_in(self.acts).items() if trial in live}
 
     @property
     def done(self) -> int:
@@ -96,6 +123,11 @@ class Overview:
     totals: Totals
 
     @property
+    def kind(self) -> str:
+        """A tuning job, or a single training."""
+        return TRAINING if is_training(self.job) else "tuning"
+
+    @property
     def planned(self) -> int:
         """See `JobView.planned`."""
         return int(self.job.spec["max_jobs"]) + self.totals.forks
@@ -119,6 +151,7 @@ class Overview:
         )
         return {
             **{key: described[key] for key in kept if key in described},
+            "Kind": self.kind,
             "Strategy": self.job.spec["strategy"],
             "ResourceLimits": described["HyperParameterTuningJobConfig"]["ResourceLimits"],
             "ObjectiveMetricName": self.job.spec["objective_metric_name"],

@@ -23,7 +23,8 @@ def job_tables(store: Store, name: str) -> dict[str, pa.Table]:
 
     A field of a row is a column of the same name. Hyperparameters and metrics have a column each, such as
     "hyperparameters.eta": whole numbers, doubles (NaN and infinities among them), booleans or text; of more than one
-    kind, JSON. `details`, `files`, `turns` and `believed` are JSON. Where a row has no value, or None, is null.
+    kind, JSON. `details`, `files`, `turns`, `believed` and `stopped` are JSON. Where a row has no value, or None, it is
+    null.
 
     Raises:
         ConfigurationError: the store has no such job.
@@ -45,7 +46,7 @@ def _table(kind: type, rows: Sequence[Any]) -> pa.Table:
         values = [getattr(row, each.name) for row in rows]
         if each.name in ("hyperparameters", "metrics"):
             columns |= {f"{each.name}.{key}": value_column(values, key) for key in _keys(values)}
-        elif each.name in ("details", "files", "turns", "believed"):
+        elif each.name in ("details", "files", "turns", "believed", "stopped"):
             columns[each.name] = pa.array([as_json(value) for value in values], pa.string())
         else:
             columns[each.name] = pa.array(values, _TYPES.get(options[0] if options else hints[each.name], pa.string()))

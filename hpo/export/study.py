@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from hpo.export.columns import as_json
 from hpo.ranges import CategoricalParameter, IntegerParameter, ParameterRange, range_from_json
-from hpo.record import JobRow, ReportRow, Store, TrialRow, best_trial, encode, objective, status_and_reason
+from hpo.record import JobRow, ReportRow, Store, TrialRow, best_trial, encode, is_training, objective, status_and_reason
 from hpo.text import masked
 from trainers.errors import ConfigurationError, WarmbandError
 
@@ -47,6 +47,10 @@ def to_optuna(name: str, storage: str | BaseStorage, *, store: str | None = None
     with Store(store) as opened:
         reports, billed = opened.reports(name), _billed(opened, name)
         job, trials = opened.job(name), opened.trials(name)
+    if is_training(job):
+        raise ConfigurationError(
+            f"job {name!r} is a single training, and no search that Optuna has a study for; export it as parquet or csv"
+        )
     where, target = _opened(storage)
     study = _created(job, where, target)
     try:
@@ -234,6 +238,7 @@ def _about_trial(trial: TrialRow, metrics: Mapping[str, Any], billed: float) -> 
         "best_objective": trial.best_objective,
         "worker_seconds": billed,
         **({"believed": encode(trial.believed)} if trial.believed else {}),
+        **({"stopped_by": trial.stopped_by} if trial.stopped else {}),
         **({"failure": trial.failure_reason} if trial.failure_reason else {}),
         **({"checkpoint": trial.checkpoint} if trial.checkpoint else {}),
     }

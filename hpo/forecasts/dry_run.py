@@ -108,6 +108,7 @@ class _Unrecorded:
 
     stop_requested = False
     additions: Sequence[AdditionRow] = ()
+    stops: Mapping[str, str] = {}
 
     def trial(self, run: TrialRun) -> None:
         """Nothing."""

@@ -164,6 +164,12 @@ class Population(TrialScheduler):
     def set_gate(self, may_go_on: Callable[[Trial], bool]) -> None:
         """There are no rungs at which somebody else would say who goes on."""
 
+    def waits(self, trial: Trial) -> bool:
+        """See `Waits.waits`: a member has reported further than another that lives, which has still to come there."""
+        at = self._of[trial.trial_id].result.get(RESOURCE, 0)
+        live = [member for member in self._members.values() if not member.trial.is_finished()]
+        return self.synchronous and any(member.result.get(RESOURCE, 0) < at for member in live)
+
     def wants_another(self) -> bool:
         """See `LooksAhead.wants_another`: always, so that all begin before one goes on."""
         return True

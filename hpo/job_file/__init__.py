@@ -7,8 +7,13 @@ from trainers.lazy import load_when_used
 if TYPE_CHECKING:
     from hpo.job_file.known_keys import Key as Key, keys as keys
     from hpo.job_file.larger_limits import limits_of as limits_of, point_of as point_of
-    from hpo.job_file.models import JobSpec as JobSpec
-    from hpo.job_file.reading import json_schema as json_schema, read_job as read_job
+    from hpo.job_file.models import JobSpec as JobSpec, TrainingSpec as TrainingSpec
+    from hpo.job_file.reading import (
+        json_schema as json_schema,
+        read_any as read_any,
+        read_job as read_job,
+        read_training as read_training,
+    )
     from hpo.job_file.sweep import job_of_sweep as job_of_sweep
 
 load_when_used(__name__)

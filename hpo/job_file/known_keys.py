@@ -23,6 +23,8 @@ LIKENESS = 0.5
 PLACE = f"^{ANYWHERE.pattern}$"
 """The pattern of code of the user's own, as module:name."""
 
+Positive = Annotated[int, Field(ge=1)]
+
 NAME = "NAME"
 """Stands for a name of the user's own in the path of a key."""
 
@@ -33,12 +35,12 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
-def options_model(group: str) -> Any:
-    """A model of the options that are declared for a group of keys; the empty one is the file's own."""
+def options_model(group: str, but: Sequence[str] = ()) -> Any:
+    """A model of the options that are declared for a group of keys, without some; the empty one is the file's own."""
     fields: dict[str, Any] = {
         name: (kind, Field(option.default, description=option.description, ge=option.least, le=option.most))
         for name, (kind, option) in declared().items()
-        if option.group == group
+        if option.group == group and name not in but
     }
     return create_model(f"{group.title()}Options", __base__=Strict, **fields)
 

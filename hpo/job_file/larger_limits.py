@@ -27,13 +27,14 @@ def limits_of(options: Iterable[str]) -> dict[str, Any]:
         ConfigurationError: one of them is no limit, or cannot be read; the message says all that is wrong.
     """
     values = overridden(options)
-    names = {key: name for name, key in KEYS.items()}
+    of_trainings = {f"training.{name}": name for name in ("max_runtime_in_seconds", "max_wait")}
+    names = {**{key: name for name, key in KEYS.items()}, **of_trainings}
     limits, problems = {}, []
     for keys, value in _leaves(values.values):
         if (key := dotted(keys)) in names:
             limits[names[key]] = value
         else:
-            problems.append(Problem(keys=keys, text=cannot_be_made(key, shown(value), list(names))))
+            problems.append(Problem(keys=keys, text=cannot_be_made(key, shown(value), list(KEYS.values()))))
     if problems or values.problems:
         raise values.refusal(problems)
     return limits

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from hpo.job_file.channels import Data
 from hpo.job_file.cost_models import Cost
-from hpo.job_file.known_keys import PLACE, Give, Strict, options_model, own_fields
-from hpo.job_file.part_models import SearchPart, code_of, strategy_of_parts
+from hpo.job_file.known_keys import PLACE, Give, Positive, Strict, options_model, own_fields
+from hpo.job_file.part_models import Completion, Hyperband, SearchPart, WarmStart, code_of, strategy_of_parts
 from hpo.job_file.range_models import Range
 from hpo.job_file.tracker_models import Trackers
 from hpo.job_file.trainer_models import TrainerSpec
 from hpo.job_file.wording import placed
 from hpo.job_file.yaml_file import JobFile
-from hpo.jobs import NamedCode, Options, declared, look_here_too
+from hpo.jobs import OF_SEVERAL, NamedCode, Options, declared, look_here_too
 from hpo.strategies import (
     STRATEGIES,
     HyperbandStrategyConfig,
@@ -23,67 +24,24 @@ from hpo.strategies import (
     Strategy,
     StrategyConfig,
     TuningJobCompletionCriteriaConfig,
-    WarmStartConfig,
     check_known,
-    lay_out,
     run_all,
     strategy_code,
     strategy_from_json,
 )
 from trainers.errors import ConfigurationError
 
-Positive = Annotated[int, Field(ge=1)]
+if TYPE_CHECKING:
+    from hpo.jobs import JobSettings
+    from hpo.observers import Callback
+    from trainers.trainer import Trainer
 
 _TuningOptions, _JobOptions = options_model("tuning"), options_model("")
+_TrainingOptions, _TrainingJobOptions = options_model("tuning", but=OF_SEVERAL), options_model("", but=OF_SEVERAL)
 
 
-class Hyperband(Strict):
-    """Hyperband's own configuration, in units of resource: boosting rounds, epochs."""
-
-    max_resource: Positive = Field(
-        description="units of a trial that runs to the end, instead of num_round or epochs; one unit is a boosting "
-        "round, or an epoch"
-    )
-    min_resource: Positive = Field(1, description="units before a trial can be stopped")
-    reduction_factor: Annotated[int, Field(ge=2)] = Field(3, description="one trial in so many goes on at each rung")
-    suggestions: Literal["model", "random"] = Field(
-        "model", description="model tries what a Gaussian process expects most of; random draws at random"
-    )
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        lay_out(1, self.min_resource, self.max_resource, self.reduction_factor)
-        return self
-
-
-class Completion(Strict):
-    """Criteria that end a job before all its trials have run; the first that is met decides."""
-
-    target_objective_metric_value: float | None = Field(
-        None, description="the job ends when a trial reaches this value at a rung, or at its end"
-    )
-    max_number_of_training_jobs_not_improving: Annotated[int, Field(ge=3)] | None = Field(
-        None, description="the job ends when so many trials in a row have not improved the best objective by 1%"
-    )
-    complete_on_convergence: bool = Field(
-        False,
-        description="the job ends when the best objective has stood for a while and a model of all results expects "
-        "little more",
-    )
-
-
-class WarmStart(Strict):
-    """Earlier jobs of the record."""
-
-    type: Literal["IdenticalDataAndAlgorithm", "TransferLearning"] = Field(
-        description="IdenticalDataAndAlgorithm takes their values as the job's own; TransferLearning the order of each "
-        "one's values, of other data or another trainer"
-    )
-    parents: list[str] = Field(min_length=1, max_length=5, description="their names")
-
-    def config(self) -> WarmStartConfig:
-        """In the Python API's form."""
-        return WarmStartConfig(self.type, self.parents)
+TRAINS_ONCE = "trains_once"
+"""Key of a validation's context: the group `tuning` is read for a single training, and needs no ranges."""
 
 
 class Search(Strict):
@@ -148,7 +106,7 @@ class Search(Strict):
     @field_validator("ranges")
     @classmethod
     def _some(cls, ranges: dict[str, Range], before: ValidationInfo) -> dict[str, Range]:
-        if not ranges and not before.data.get("autotune"):
+        if not ranges and not before.data.get("autotune") and not (before.context or {}).get(TRAINS_ONCE):
             raise ConfigurationError("no ranges; give names of hyperparameters and their ranges, or autotune: true")
         return ranges
 
@@ -229,8 +187,33 @@ class Tuning(_TuningOptions, Search):  # type: ignore[misc, valid-type]  # made 
         return self._parts or strategy_from_json(self.strategy, self.strategy_options)
 
 
-class JobKeys(Strict):
-    """Fields of a job file beside Warmband's own options."""
+class Training(_TrainingOptions):  # type: ignore[misc, valid-type]  # made of the declarations of options
+    """A single training. What is not made into something else goes to `TrainingJob` under its own name."""
+
+    objective_metric_name: Annotated[str | None, Give("text such as validation:auc")] = Field(
+        None, description="the metric whose value stands for the training; null is none"
+    )
+    objective_type: Literal["Maximize", "Minimize"] = Field("Maximize", description="which end of it is the better one")
+    checkpoint_every: Positive | None = Field(
+        None,
+        description="units (boosting rounds, epochs) between checkpoints, from which the training goes on; null is a "
+        "tenth of it",
+    )
+    max_runtime_in_seconds: Positive | None = Field(
+        None, description="the job stops after this long, with a checkpoint; null is no limit"
+    )
+    random_seed: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="of the training's random numbers; null draws one and records it"
+    )
+
+    @classmethod
+    def of(cls, tuning: Tuning) -> Self:
+        """What a tuning job's group says that is about a single training, too."""
+        return cls(**{name: getattr(tuning, name) for name in cls.model_fields if hasattr(tuning, name)})
+
+
+class _Head(Strict):
+    """The first keys of a job file."""
 
     name: Annotated[str | None, Give("at most 32 letters, digits and hyphens, no hyphen first or last")] = Field(
         None,
@@ -244,7 +227,24 @@ class JobKeys(Strict):
         "script alone, whose program finds its own",
     )
     trainer: TrainerSpec = Field(description="how one trial is trained")
-    tuning: Tuning = Field(description="what to search, and how")
+
+    _file: JobFile | None = PrivateAttr(None)
+    """What it was read from, which knows the line of each key."""
+
+    def channels(self, data_dir: str | None) -> dict[str, Any]:
+        """The channels, as `HyperparameterTuner.fit` takes them."""
+        return self.data.open(data_dir) if self.data else {}
+
+    def code(self) -> list[NamedCode]:
+        """The Python code that it names, which would be imported and called."""
+        channels = (self.data and self.data.channels) or {}
+        of_data = [code for name, files in channels.items() for code in files.code(f"data.channels.{name}")]
+        return [*self.trainer.code(), *of_data]
+
+
+class _Tail(Strict):
+    """The last keys of a job file, before Warmband's own options."""
+
     cost: Cost | None = Field(None, description="what workers cost, and the most that the job may; null is unknown")
     store: str | None = Field(
         None, description="database URL of the record; null is WARMBAND_STORE, or a file in WARMBAND_HOME"
@@ -258,47 +258,111 @@ class JobKeys(Strict):
     )
 
 
-class JobSpec(_JobOptions, JobKeys):  # type: ignore[misc, valid-type]  # made of the declarations of options
+class _TuningKeys(_Head):
+    tuning: Tuning = Field(description="what to search, and how")
+
+
+class _TrainingKeys(_Head):
+    training: Training | None = Field(
+        None, description="the limits of a single training, and what stands for it; null is nothing of that"
+    )
+    tuning: Tuning | None = Field(
+        None,
+        description="of a tuning job's file: objective, limits and seed; each hyperparameter that has a range needs a "
+        "value under trainer.hyperparameters",
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if self.training is not None and self.tuning is not None:
+            raise ConfigurationError("training and tuning are both there; give one of them")
+        return self
+
+
+class JobSpec(_JobOptions, _Tail, _TuningKeys):  # type: ignore[misc, valid-type]  # made of the declarations of options
     """A tuning job."""
 
-    _file: JobFile | None = PrivateAttr(None)
-    """What it was read from, which knows the line of each key."""
-
     def code(self) -> list[NamedCode]:
-        """The Python code that it names, which would be imported and called."""
-        channels = (self.data and self.data.channels) or {}
-        of_data = [code for name, files in channels.items() for code in files.code(f"data.channels.{name}")]
-        return [*self.trainer.code(), *self.tuning.code(), *of_data]
-
-    def channels(self, data_dir: str | None) -> dict[str, Any]:
-        """The channels, as `HyperparameterTuner.fit` takes them."""
-        return self.data.open(data_dir) if self.data else {}
+        """See `_Head.code`; a strategy of a user's own is code, too."""
+        named = super().code()
+        own = len(self.trainer.code())
+        return [*named[:own], *self.tuning.code(), *named[own:]]
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of `HyperparameterTuner`, by name."""
-        from hpo.jobs import JobSettings, check_cost
+        from hpo.jobs import JobSettings
 
-        with placed(self._file, "trainer"):
-            trainer = self.trainer.trainer()
-        cost = self.cost.arguments() if self.cost else {}
-        with placed(self._file, "cost"):
-            check_cost(trainer, **cost)
+        trainer, cost = _trainer_and_cost(self)
         with placed(self._file, "tuning"):
-            own = own_fields(self, "name", "data", "trainer", "tuning", "cost", "tags", "trackers", "store")
+            own = own_fields(self, *_NOT_OPTIONS, "tuning")
             tuning = self.tuning.arguments()
             options = {name: value for name, value in {**own, **tuning}.items() if name in declared()}
             settings = {name: value for name, value in tuning.items() if name not in options}
-            tags = [{"Key": key, "Value": value} for key, value in self.tags.items()]
             made = JobSettings(
                 estimator=trainer,
                 ranges=settings.pop("hyperparameter_ranges"),
                 **settings,
                 **cost,
-                tags=tags or None,
+                tags=_tags(self),
                 options=Options(**options),  # type: ignore[typeddict-item]
             )
-        return {
-            **made.arguments(),
-            "store": self.store,
-            "callbacks": self.trackers.callbacks() if self.trackers else (),
-        }
+        return {**made.arguments(), "store": self.store, "callbacks": _callbacks(self)}
+
+
+class TrainingSpec(_TrainingJobOptions, _Tail, _TrainingKeys):  # type: ignore[misc, valid-type]  # as above
+    """A single training."""
+
+    def settings(self) -> JobSettings:
+        """The job's settings."""
+        from hpo.jobs import JobSettings
+
+        trainer, cost = _trainer_and_cost(self)
+        group = "tuning" if self.training is None and self.tuning is not None else "training"
+        with placed(self._file, group):
+            own = own_fields(self, *_NOT_OPTIONS, "training", "tuning")
+            self._check_fixed(trainer.hyperparameters)
+            given = self.training or (Training.of(self.tuning) if self.tuning else Training())
+            options = {name: value for name, value in {**own, **own_fields(given)}.items() if name in declared()}
+            settings = {name: value for name, value in own_fields(given).items() if name not in options}
+            return JobSettings.for_training(
+                trainer,
+                **settings,
+                **cost,
+                tags=_tags(self),
+                options=Options(**options),  # type: ignore[typeddict-item]
+            )
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `TrainingJob.of`, by name."""
+        return {"settings": self.settings(), "store": self.store, "callbacks": _callbacks(self)}
+
+    def _check_fixed(self, values: Mapping[str, Any]) -> None:
+        for name in self.tuning.ranges if self.tuning else ():
+            if name not in values:
+                raise ConfigurationError(
+                    f"hyperparameter {name!r} has a range and no value, and a training tries one; give it one under "
+                    f"trainer.hyperparameters, or run hpo tune"
+                )
+
+
+_NOT_OPTIONS = (*_Head.model_fields, *_Tail.model_fields)
+
+
+def _trainer_and_cost(spec: Any) -> tuple[Trainer, dict[str, Any]]:
+    """The trainer of a job file, and the arguments that are about money."""
+    from hpo.jobs import check_cost
+
+    with placed(spec._file, "trainer"):
+        trainer = spec.trainer.trainer()
+    cost = spec.cost.arguments() if spec.cost else {}
+    with placed(spec._file, "cost"):
+        check_cost(trainer, **cost)
+    return trainer, cost
+
+
+def _tags(spec: _Tail) -> list[dict[str, str]] | None:
+    return [{"Key": key, "Value": value} for key, value in spec.tags.items()] or None
+
+
+def _callbacks(spec: _Tail) -> Sequence[Callback]:
+    return spec.trackers.callbacks() if spec.trackers else ()

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from hpo.job_file.channels import Data
-from hpo.job_file.models import JobKeys, Tuning
+from hpo.job_file.models import TRAINS_ONCE, JobSpec, Training, Tuning
 from hpo.job_file.trainer_models import (
     CustomSpec,
     ParameterServerSpec,
@@ -39,7 +39,7 @@ LENGTHS = (HYPERPARAMETERS, RANGES, ("tuning", "hyperband"), ("tuning", "strateg
 """Where it may stand how long a trial trains."""
 
 
-def problems_beside(values: Mapping[str, Any], form: Iterable[Problem]) -> list[Problem]:
+def problems_beside(values: Mapping[str, Any], form: Iterable[Problem], *, once: bool = False) -> list[Problem]:
     """The problems of a job file's groups beside their form; groups of a wrong form are left out.
 
     It runs nothing, and does without Ray: what only the trainer and the tuner find is said when they are made.
@@ -47,18 +47,20 @@ def problems_beside(values: Mapping[str, Any], form: Iterable[Problem]) -> list[
     Args:
         values: of the file.
         form: what is wrong with its form.
+        once: it is read for a single training.
     """
     form = list(form)
     left = copy.deepcopy(dict(values))
     for problem in form:
         _drop(left, problem.keys)
     trainer = _valid(TypeAdapter[Spec](TrainerSpec), left.get("trainer"))
-    tuning, data = _valid(TypeAdapter(Tuning), left.get("tuning")), _valid(TypeAdapter(Data), left.get("data"))
+    tuning = _valid(TypeAdapter(Tuning), left.get("tuning"), {TRAINS_ONCE: once})
+    data = _valid(TypeAdapter(Data), left.get("data"))
     given = values.get("trainer")
     program = isinstance(given, dict) and given.get("type") in ("script", "ray_train")
     problems: list[Problem] = [] if tuning is None else list(_of_conditions(tuning))
     if not program and values.get("data") is None:
-        what = JobKeys.model_fields["data"].description
+        what = JobSpec.model_fields["data"].description
         problems.append(Problem(keys=("data",), text=f"data is missing; give a group of keys: {what}"))
     if data is not None and isinstance(trainer, XGBoostSpec | TorchSpec | ParameterServerSpec | RayTrainSpec):
         problems += _of_folders(data, trainer.type)
@@ -69,15 +71,26 @@ def problems_beside(values: Mapping[str, Any], form: Iterable[Problem]) -> list[
         takes = _Takes(hyperparameters=dict(trainer.hyperparameters), own_metrics=bool(trainer.metric_functions))
         problems += _of_hyperparameters(takes)
         if not problems and not any(_related(problem.keys, keys) for problem in form for keys in LENGTHS):
-            problems += _left_out(takes, tuning)
-    if tuning is not None and takes is not None:
+            problems += _without_length(takes) if once else _left_out(takes, tuning)
+    if tuning is not None and takes is not None and not once:
         problems += _of_ranges(tuning, takes, [problem.keys[-1] for problem in problems])
-    if tuning is not None:
+    training = _valid(TypeAdapter(Training), left.get("training")) if once else None
+    group, objective = (
+        ("training", training.objective_metric_name)
+        if training
+        else ("tuning", tuning and tuning.objective_metric_name)
+    )
+    if objective:
         own = getattr(trainer, "metrics", None)  # Of several trainers, what each calls the objective.
         reported = takes.metrics() if takes else own if isinstance(own, list) else None
         channels = None if data is None else PARTS if data.channels is None else tuple(data.channels)
         problems += _of_objective(
-            tuning.objective_metric_name, reported, channels, scored=takes is not None, of_channel=not program
+            (group, "objective_metric_name"),
+            objective,
+            reported,
+            channels,
+            scored=takes is not None,
+            of_channel=not program,
         )
     return [each for each in problems if not any(_related(each.keys, problem.keys) for problem in form)]
 
@@ -125,6 +138,16 @@ def _of_hyperparameters(takes: _Takes) -> Iterator[Problem]:
             yield _said((*HYPERPARAMETERS, named[0]), error)
             gone.add(named[0])
             del takes.hyperparameters[named[0]]
+
+
+def _without_length(takes: _Takes) -> Iterator[Problem]:
+    """Hyperparameters that a single training is without."""
+    yield from _left_out(takes, None)
+    if longest((takes.resource_names,), {}, takes.hyperparameters) is None:
+        names = ", ".join(takes.resource_names)
+        yield Problem(
+            keys=HYPERPARAMETERS, text=f"trainer: hyperparameters do not say how long to train; give one of {names}"
+        )
 
 
 def _left_out(takes: _Takes, tuning: Tuning | None) -> Iterator[Problem]:
@@ -185,11 +208,18 @@ def _of_ranges(tuning: Tuning, takes: TakesValues, gone: Sequence[str | int]) ->
 
 
 def _of_objective(
-    name: str, reported: Sequence[str] | None, channels: tuple[str, ...] | None, *, scored: bool, of_channel: bool
+    keys: Keys,
+    name: str,
+    reported: Sequence[str] | None,
+    channels: tuple[str, ...] | None,
+    *,
+    scored: bool,
+    of_channel: bool,
 ) -> Iterator[Problem]:
     """Problems of the objective.
 
     Args:
+        keys: where it stands.
         name: it.
         reported: metrics; None where they are not known.
         channels: the job's; None where they are not known: then its own is taken to be there.
@@ -203,16 +233,16 @@ def _of_objective(
             reported = [f"{channel}:{metric}" for channel in others for metric in reported]
         check_objective(name, reported)
     except ConfigurationError as error:
-        yield _said(("tuning", "objective_metric_name"), error)
+        yield _said(keys, error)
 
 
 def _said(keys: Keys, error: ConfigurationError) -> Problem:
     return Problem(keys=keys, text=f"{keys[0]}: {in_its_words(str(error))}")
 
 
-def _valid(form: TypeAdapter[Model], values: Any) -> Model | None:
+def _valid(form: TypeAdapter[Model], values: Any, context: dict[str, Any] | None = None) -> Model | None:
     try:
-        return form.validate_python(values)
+        return form.validate_python(values, context=context)
     except ValidationError:
         return None
 

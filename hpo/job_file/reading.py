@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from hpo.job_file import yaml_file
 from hpo.job_file.known_keys import problems
-from hpo.job_file.models import JobSpec
+from hpo.job_file.models import TRAINS_ONCE, JobSpec, TrainingSpec
 from hpo.job_file.problems import problems_beside
-from hpo.job_file.yaml_file import Problem
+from hpo.job_file.yaml_file import JobFile, Problem
 from hpo.jobs import check_allowed
+
+Spec = TypeVar("Spec", JobSpec, TrainingSpec)
 
 
 def read_job(path: str | Path, overrides: Iterable[str] = (), *, allow_code: bool = False) -> JobSpec:
-    """Reads a job file. It runs nothing, and names nothing that would run later unless that is allowed.
+    """Reads the file of a tuning job. It runs nothing, and names nothing that would run later unless that is allowed.
 
     Args:
         path: the YAML file.
@@ -28,24 +30,48 @@ def read_job(path: str | Path, overrides: Iterable[str] = (), *, allow_code: boo
         ConfigurationError: it is not there, not YAML, or keys or values are wrong; the message names each and its line.
             Or it names code, and that is not allowed.
     """
+    return _checked(yaml_file.read(path, overrides), JobSpec, f"job file {str(path)!r}", allow_code)
+
+
+def read_training(path: str | Path, overrides: Iterable[str] = (), *, allow_code: bool = False) -> TrainingSpec:
+    """Reads the file of a single training, or what of a tuning job's file is about one; as `read_job`."""
+    return _checked(yaml_file.read(path, overrides), TrainingSpec, f"job file {str(path)!r}", allow_code)
+
+
+def read_any(path: str | Path, overrides: Iterable[str] = (), *, allow_code: bool = False) -> JobSpec | TrainingSpec:
+    """Reads a job file, as `read_job`: one without the group `tuning` is of a single training."""
     file = yaml_file.read(path, overrides)
+    model: type[JobSpec | TrainingSpec] = JobSpec if "tuning" in file.values else TrainingSpec
+    return _checked(file, model, f"job file {str(path)!r}", allow_code)
+
+
+def _checked(file: JobFile, model: type[Spec], about: str, allow_code: bool) -> Spec:
+    if model is JobSpec and "training" in file.values and "tuning" not in file.values:
+        told = "training: this is the file of a single training, which hpo train runs; for hpo tune give tuning instead"
+        raise file.refusal([Problem(keys=("training",), text=told)])
     wrong: list[Problem] = []
+    once = issubclass(model, TrainingSpec)
     try:
-        spec = JobSpec.model_validate(file.values)
+        spec = model.model_validate(file.values, context={TRAINS_ONCE: once})
     except ValidationError as error:
-        wrong = problems(error, JobSpec, file)
-    wrong += problems_beside(file.values, wrong)
+        wrong = problems(error, model, file)
+    wrong += problems_beside(file.values, wrong, once=once)
     if wrong or file.problems:
         raise file.refusal(wrong)
-    check_allowed(spec.code(), allow_code, f"job file {str(path)!r}")
+    check_allowed(spec.code(), allow_code, about)
     spec._file = file
     return spec
 
 
-def json_schema() -> dict[str, Any]:
-    """The JSON schema of job files, for editors."""
+def json_schema(*, training: bool = False) -> dict[str, Any]:
+    """The JSON schema of job files, for editors.
+
+    Args:
+        training: of those of single trainings.
+    """
+    model, title = (TrainingSpec, "Warmband training job") if training else (JobSpec, "Warmband tuning job")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **JobSpec.model_json_schema(),
-        "title": "Warmband tuning job",
+        **model.model_json_schema(),
+        "title": title,
     }

@@ -42,13 +42,19 @@ if TYPE_CHECKING:
     )
     from hpo.jobs.named_code import (
         NamedCode as NamedCode,
+        attached_code as attached_code,
         check_allowed as check_allowed,
         check_record as check_record,
         in_record as in_record,
         inputs_code as inputs_code,
         look_here_too as look_here_too,
     )
-    from hpo.jobs.options import Options as Options, declared as declared, with_options as with_options
+    from hpo.jobs.options import (
+        OF_SEVERAL as OF_SEVERAL,
+        Options as Options,
+        declared as declared,
+        with_options as with_options,
+    )
     from hpo.jobs.raising import RAISED as RAISED, cannot_be_made as cannot_be_made, raises as raises
     from hpo.jobs.recorder import JobRecord as JobRecord
     from hpo.jobs.settings import SETTINGS as SETTINGS, JobSettings as JobSettings, by_kind as by_kind

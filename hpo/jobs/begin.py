@@ -7,13 +7,13 @@ import secrets
 import textwrap
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from hpo.autotune import Autotuned
-from hpo.forecasts import LOOK_SECONDS, PROBE, Forecast, Look, forecast_from, joins, rehearse, threads_for
+from hpo.forecasts import LOOK_SECONDS, PROBE, Forecast, Look, forecast_from, joins, probes, rehearse, threads_for
 from hpo.jobs import driver
 from hpo.jobs.build import NAME_LENGTH, new_name, opened, outlook_for, search_for, warnings
 from hpo.jobs.checks import check_job_name, check_name_free
@@ -22,7 +22,7 @@ from hpo.jobs.launch import RECORD, owner, ray_job
 from hpo.jobs.run import Ended
 from hpo.jobs.settings import JobSettings
 from hpo.jobs.stop_signals import Interrupts
-from hpo.observers import Callback, show_plan
+from hpo.observers import Callback, show_plan, show_training_plan
 from hpo.record import EARLIER_BEST, JobRow, Store
 from hpo.strategies import EARLIER, Prepared, earlier_best, earlier_results, observations_of
 from hpo.text import printer, strategy_name
@@ -121,13 +121,17 @@ class NewJob:
         say, settings = printer(console), self.settings
         if ray_job():
             say(f"{RECORD}{record}")  # Whoever submitted the job waits for this line.
-        say(
-            f"Tuning job {self.row.name}: {strategy_name(self.row.spec)}, {settings.max_jobs} trials, "
-            f"{settings.max_parallel_jobs} at once"
-        )
+        if settings.is_training:
+            say(f"Training job {self.row.name}: {settings.estimator}")
+        else:
+            say(
+                f"Tuning job {self.row.name}: {strategy_name(self.row.spec)}, {settings.max_jobs} trials, "
+                f"{settings.max_parallel_jobs} at once"
+            )
         if isinstance(settings.autotune, Autotuned):
             say(f"Autotune chose\n{textwrap.indent(str(settings.autotune), '  ')}")
-        console.print(show_plan(settings.plan()))
+        plan = settings.plan()
+        console.print(show_training_plan(plan, settings.estimator.unit) if settings.is_training else show_plan(plan))
         if self.forecast is not None:
             say(self.forecast.text)
         for warning in warnings(settings):
@@ -197,5 +201,6 @@ def forecast_of(
         return earlier.doubted(f"The machine is busy now: {now.used}, so it may take much longer." if now else "")
     say = printer(console)
     say(f"Training a few units: {url} has no earlier job of this trainer, its workers and data")
-    pace, busy = rehearse(search, trainer, channels, notify=say, verbose=verbose)
+    probing = replace(search, probes=search.probes or probes(trainer))  # A training does without, as it runs.
+    pace, busy = rehearse(probing, trainer, channels, notify=say, verbose=verbose)
     return outlook_for(settings, search).forecast(pace, source=PROBE).doubted(busy.text if busy else "")

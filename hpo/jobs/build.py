@@ -59,9 +59,11 @@ def name_from(base: str) -> str:
 def opened(settings: JobSettings, inputs: Mapping[str, Any] | None) -> dict[str, Channel]:
     """The channels, checked for the tuner's trainer, its objective and its largest gang."""
     channels = open_channels({} if inputs is None else inputs, train=settings.estimator.needs_train)
-    check_objective(settings.objective_metric_name, settings.estimator.metrics(channels))
+    objective = settings.objective_metric_name or None
+    if objective is not None:
+        check_objective(objective, settings.estimator.metrics(channels))
     _, largest = gang_sizes(settings.estimator, settings.ranges)
-    return settings.estimator.checked(channels, settings.objective_metric_name, workers=largest)
+    return settings.estimator.checked(channels, objective, workers=largest)
 
 
 def warnings(settings: JobSettings) -> list[str]:
@@ -121,7 +123,8 @@ def search_for(settings: JobSettings, name: str, seed: int) -> Search:
         ),
         within_ranges=partial(nearest, settings.ranges),
         best_value=settings.options["objective_value"] == "best",
-        probes=probes(trainer),
+        untuned=not settings.is_training,
+        probes=() if settings.is_training else probes(trainer),
         limits=Limits(
             max_seconds=settings.max_runtime_in_seconds or math.inf,
             max_wait=settings.options["max_wait"] or math.inf,
@@ -151,4 +154,6 @@ def goal_for(settings: JobSettings, name: str) -> Goal:
         objective_type=settings.objective_type,
         objective_value=settings.options["objective_value"],
         plan=settings.plan(),
+        training=settings.is_training,
+        unit=settings.estimator.unit,
     )

@@ -18,12 +18,12 @@ from hpo.jobs.build import goal_for, opened, outlook_for, search_for
 from hpo.jobs.files import check_same, open_inputs
 from hpo.jobs.launch import check_pinned
 from hpo.jobs.named_code import check_record
-from hpo.jobs.raising import RAISED, changes, check_current, raised, said
+from hpo.jobs.raising import RAISED, acts_of, changes, check_current, raised, said
 from hpo.jobs.replay import used_before
 from hpo.jobs.run import Ended, Job
 from hpo.jobs.settings import JobSettings
 from hpo.jobs.stop_signals import EXIT_CODES, LOOK_SECONDS, Interrupts
-from hpo.observers import Callback, show_next, show_summary, watcher_for
+from hpo.observers import Callback, show_model, show_next, show_summary, show_training, watcher_for
 from hpo.record import LONGEST_WAIT, LOST_AFTER, JobRow, Store, holder_of, is_away, is_held, refusal
 from hpo.search import INTERRUPTED
 from hpo.strategies import Prepared, Task, observations_in, prepared
@@ -93,14 +93,15 @@ def drive(
     strategy = made_ready(settings, job)
     with Interrupts(say) as interrupts:
         taken_up = replace(job, status="InProgress", reason="", ended_at=None) if resume else job
-        if changed := changes(recorded, taken_up):
+        changed = changes(recorded, taken_up)
+        if resume or changed:
 
             def current(now: JobRow) -> dict[str, Any]:
                 check_current(now, recorded.spec.get(RAISED, ()))  # Opening its data may have taken long.
                 return changes(recorded, taken_up, now)  # A stop that was asked for was for the driver before.
 
             with Store(store) as reader:
-                reader.update_job(name, current)
+                reader.update_job(name, current, acts=acts_of(recorded, job) if resume else None)
             if "spec" in changed:
                 say(f"{name}: {said(job.spec[RAISED][-1])}")
         return run(
@@ -287,6 +288,10 @@ def run(
         interrupts=interrupts,
         verbose=verbose,
     ).run()
+    if settings.is_training:
+        console.print(show_training(job.name, ended.status, ended.summary))
+        console.print(show_model(job.name, ended.summary, store), soft_wrap=True)
+        return ended
     console.print(show_summary(job.name, ended.status, search.metric, ended.summary, search=parts_text(job.spec)))
     console.print(show_next(job.name, ended.summary, store, strategy=job.spec["strategy"]), soft_wrap=True)
     return ended

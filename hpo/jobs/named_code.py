@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from typing import Any
 
-from hpo.strategies import strategy_code
+from hpo.strategies import OWN_STRATEGY, strategy_code
 from trainers.errors import ConfigurationError
 
 LEAVE = "--allow-code"
@@ -85,6 +85,27 @@ def check_allowed(named: Iterable[NamedCode], allowed: bool, about: str, remedy:
             f"{about} names Python code, which would run here and on every worker: {names}; "
             f"look at it, and give {remedy} if you trust it"
         )
+
+
+def attached_code(spec: Mapping[str, Any], name: str, *, allow_code: bool) -> frozenset[str]:
+    """The code that a job may run which somebody attaches to.
+
+    Args:
+        spec: of the job's row.
+        name: the job's.
+        allow_code: whether its user allowed what the record names.
+
+    Raises:
+        ConfigurationError: its trainer or its strategy is a class of a user's own, and that is not allowed.
+    """
+    from trainers.trainer import OWN_CLASS  # imports Ray
+
+    named = in_record(spec)
+    if not allow_code:
+        own = [code for code in named if code.key in (OWN_CLASS, OWN_STRATEGY)]
+        check_allowed(own, False, f"job {name!r}", "attach() allow_code=True")
+        return frozenset()
+    return frozenset(code.name for code in named)
 
 
 def look_here_too() -> None:

@@ -20,6 +20,9 @@ from trainers.errors import ConfigurationError
 NUM_TO_KEEP = 5
 """How many trials' checkpoints stay where nothing is said."""
 
+OF_SEVERAL = ("repeats", "num_to_keep")
+"""Options that are about several trials, and no single training's."""
+
 Made = TypeVar("Made", bound=Callable[..., None])
 
 

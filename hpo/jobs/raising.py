@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hpo.cost import Tariff
 from hpo.jobs.checks import check_amount, check_limits
 from hpo.jobs.options import check_option, declared
-from hpo.record import JobRow
+from hpo.record import ActKind, JobRow
 from hpo.strategies import (
     Plan,
     as_recorded,
@@ -125,6 +125,19 @@ def said(entry: Mapping[str, Any]) -> str:
     """A raise, in words: "max_jobs raised from 30 to 50"."""
     raised = [(name, *entry[name]) for name in LIMITS if name in entry]
     return enumerated([f"{name} raised from {before} to {after}" for name, before, after in raised])
+
+
+def acts_of(before: JobRow, after: JobRow) -> dict[ActKind, Mapping[str, Any]]:
+    """What a person does who resumes a job, perhaps under larger limits: for `Store.update_job`.
+
+    Args:
+        before: its row.
+        after: the row under the limits.
+    """
+    if after.spec.get(RAISED) == before.spec.get(RAISED):
+        return {"resumed": {}}
+    entry = after.spec[RAISED][-1]
+    return {"raised": {name: entry[name] for name in LIMITS if name in entry}, "resumed": {}}
 
 
 def raises(spec: Mapping[str, Any]) -> list[str]:

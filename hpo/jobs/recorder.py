@@ -70,6 +70,11 @@ class JobRecord:
         return self._writer.additions
 
     @property
+    def stops(self) -> Mapping[str, str]:
+        """See `Record.stops`."""
+        return self._writer.stops
+
+    @property
     def gang_seconds(self) -> float:
         """Seconds in which the job had a gang, those of its runs before included."""
         return self._memory.before.gang_seconds if self._bills is None else self._bills.gang_seconds
@@ -134,6 +139,7 @@ class JobRecord:
                 ended_at=run.ended_at,
                 given=run.given,
                 believed=dict(run.believed),
+                stopped={"by": run.stopped.by, "told": run.stopped.told} if run.stopped else {},
                 **_begun(run.origin or run.common),
             )
         )

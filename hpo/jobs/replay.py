@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from hpo.forks import Fork, Origin
 from hpo.record import JobRow, LedgerRow, ReportRow, Store, TrialRow
-from hpo.search import Before, TrialRun, Turn, lent, turns_in
+from hpo.search import Before, Stopped, TrialRun, Turn, lent, turns_in
 from hpo.strategies import FIRST_FAILURES
 from trainers import storage
 from trainers.checkpoint import Manifest, is_there
@@ -121,6 +121,8 @@ class Memory:
         if row := self._rows.get(run.id):
             run.started_at, run.attempts, run.turns = row.started_at, row.attempts, row.turns
             run.given, run.believed = row.given, row.believed
+            if row.stopped:
+                run.stop_known = Stopped(by=row.stopped_by, at=row.resource, told=bool(row.stopped.get("told")))
             run.shared, run.lends = row.details.get(SHARED, 0), dict(row.details.get(LENDS, {}))
             if row.parent and not row.replaces:
                 run.common = Origin(parent=row.parent, resource=row.parent_resource)
@@ -145,6 +147,10 @@ class Memory:
         except StorageError:
             self._open[run.id] = row
             raise
+
+    def drop(self, trial_id: str) -> None:
+        """See `Recall.drop`."""
+        self._open.pop(trial_id, None)
 
     def all_told(self) -> None:
         """See `Recall.all_told`."""
@@ -172,7 +178,7 @@ class Memory:
         last = end == stood
         checkpoint, manifest = (row.checkpoint, row.manifest) if last else lent(row.details.get(LENDS, {}), end)
         checkpoint = self._checkpoint(row.trial_id, checkpoint, manifest)
-        if last and end < stop and not checkpoint:
+        if last and end < stop and not checkpoint and not row.stopped:
             return None  # It was halted on its way to a rung, and cannot go on from there.
         segment = Segment(
             reports=tuple(reports),

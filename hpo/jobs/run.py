@@ -25,17 +25,20 @@ from hpo.observers import (
     JobLog,
     JobStart,
     Metrics,
-    PlainProgress,
     Progress,
+    failure_of,
     how_to_look,
     kept,
+    lines_for,
     summarize,
+    training_of,
 )
 from hpo.ranges import ParameterRange, decode
-from hpo.record import EARLIER_BEST, HEARD_BEFORE, JobRow, JobWriter, Store
-from hpo.search import INTERRUPTED, STOP_REQUESTED, TERMINATED, Controller, OnProbe, Search, standard_error
+from hpo.record import EARLIER_BEST, HEARD_BEFORE, JobRow, JobWriter, Store, acting
+from hpo.search import INTERRUPTED, STOP_REQUESTED, TERMINATED, Controller, OnProbe, Search
 from hpo.strategies import Prepared
 from hpo.text import count
+from hpo.uncertainty import standard_error
 from trainers import steady
 from trainers.channels import QID, WEIGHT, Channel
 from trainers.errors import DataError, LeaseError, ResourcesError, StorageError, WarmbandError, in_words
@@ -118,7 +121,7 @@ class Job:
         checkpoints = Checkpoints(self.search, writer.flush, num_to_keep=self.num_to_keep)
         notes = notes_of(job, heard)
         on_ray = self._on_ray(memory)
-        watchers = [self.watcher, PlainProgress(self.watcher.goal, kept(writer)), callbacks, *on_ray]
+        watchers = [self.watcher, lines_for(self.watcher.goal, kept(writer)), callbacks, *on_ray]
         record = JobRecord(writer, self.search.metric, watchers, checkpoints, memory, notes)
         with writer.at_once():  # Else who resumes a driver that died in between would bill its gangs once more.
             writer.ledger(*memory.before.unbilled)
@@ -167,7 +170,10 @@ class Job:
         totals = ended.summary or {**record.notes[BEFORE], **known(record.notes)}
         ended = replace(ended, summary={**totals, "runs": runs, "gang_seconds": record.gang_seconds})
         kept(writer)(f"{self.search.name}: {ended.status}" + (f", {ended.reason}" if ended.reason else ""))
-        writer.job(status=ended.status, reason=ended.reason, ended_at=now, summary=ended.summary)
+        with writer.at_once(), acting(door="Ctrl-C"):
+            writer.job(status=ended.status, reason=ended.reason, ended_at=now, summary=ended.summary)
+            if ended.reason == INTERRUPTED:
+                writer.act("stopped", {})
         callbacks.job_end(JobEnd(name=self.search.name, **ended.to_json()))
         return ended
 
@@ -226,7 +232,7 @@ class Job:
             stack.enter_context(Copying(self.recorded, self.channels if self.recorded else {}))
             if self.estimator.in_hand:
                 asked = partial(getattr, writer, "stop_requested")
-                stack.enter_context(Requests(asked, partial(controller.stop, STOP_REQUESTED)))
+                stack.enter_context(Requests(asked, partial(controller.stop, STOP_REQUESTED), controller.hear))
             try:
                 controller.run()
             except ResourcesError as error:
@@ -277,6 +283,7 @@ class Job:
             return Ended(status="Failed" if controller.search_failure else "Stopped", reason=controller.stopped)
         summary = {
             **summarize(controller, self.strategy.plan, self._noise, self.estimator, earlier_best),
+            **({"training": training_of(controller, self.estimator)} if self.watcher.goal.training else {}),
             "checkpoints": kept,
             **known(notes),
         }
@@ -284,6 +291,8 @@ class Job:
             total = controller.ledger.total
             wrong = forecast_error(forecast["expected"], worker_seconds=total, wall_seconds=summary["wall_seconds"])
             summary["forecast"] = {**forecast, "error": wrong}
+        if self.watcher.goal.training and (failed := failure_of(controller)):
+            return Ended(status="Failed", reason=failed, summary=summary)
         all_failed = bool(controller.runs) and all(run.failure for run in controller.runs.values())
         if controller.trials.hopeless or (all_failed and not controller.stopped):
             distinct = "; ".join(f"{error['error']} ({error['first']})" for error in summary["errors"])
@@ -320,11 +329,12 @@ class Ended:
     reason: str
     summary: dict[str, Any] = field(default_factory=dict)
 
-    def check(self, job: str) -> None:
+    def check(self, job: str, kind: str = "tuning") -> None:
         """Raises what a process that ran a job raises for its end.
 
         Args:
             job: its name.
+            kind: "tuning" or "training".
 
         Raises:
             WarmbandError: it failed.
@@ -332,7 +342,7 @@ class Ended:
             SystemExit: SIGTERM did; so the process would have ended without a job.
         """
         if self.status == "Failed":
-            raise WarmbandError(f"tuning job {job} failed: {self.reason}")
+            raise WarmbandError(f"{kind} job {job} failed: {self.reason}")
         if self.reason == INTERRUPTED:
             raise KeyboardInterrupt
         if self.reason == TERMINATED:

@@ -21,11 +21,12 @@ from hpo.ranges import (
     ParameterRange,
     range_from_json,
 )
-from hpo.record import JobRow, environment, tags_from, tags_of
+from hpo.record import KIND, TRAINING, JobRow, environment, tags_from, tags_of
 from hpo.strategies import (
     Plan,
     Strategy,
     StrategyConfig,
+    TrainingStrategy,
     TuningJobCompletionCriteriaConfig,
     WarmStartConfig,
     as_given,
@@ -68,11 +69,11 @@ _KINDS: dict[str, tuple[type[ParameterRange], ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class JobSettings:
-    """Settings of a tuning job.
+    """Settings of a tuning job, or of a single training.
 
     Args:
         estimator: the trainer.
-        objective_metric_name: "channel:metric".
+        objective_metric_name: "channel:metric"; empty for a training that is compared with nothing.
         ranges: a range a tuned hyperparameter.
         strategy: "Bayesian", "Hyperband", "ASHA", "Random" or "Grid", or one of a user's own.
         objective_type: "Maximize" or "Minimize".
@@ -155,6 +156,53 @@ class JobSettings:
             object.__setattr__(self, name, value)
         self.plan()
 
+    @classmethod
+    def for_training(
+        cls,
+        estimator: Trainer,
+        *,
+        objective_metric_name: str | None = None,
+        checkpoint_every: int | None = None,
+        options: Options | None = None,
+        **settings: Any,
+    ) -> Self:
+        """The settings of a single training.
+
+        Args:
+            estimator: the trainer, with all its hyperparameters.
+            objective_metric_name: "channel:metric", whose best value is kept; None for none.
+            checkpoint_every: units between checkpoints, from which it goes on; None is a tenth of the training, or none
+                where the trainer would begin again at each.
+            options: as above, without those that are about several trials.
+            **settings: `objective_type`, `max_runtime_in_seconds`, `random_seed`, `tags`, `prices` and `max_cost`.
+
+        Raises:
+            ConfigurationError: a value is wrong, or the trainer does not say how long it trains.
+        """
+        if isinstance(estimator, Trainer):
+            if (units := estimator.units) is None:
+                raise ConfigurationError(
+                    "hyperparameters do not say how long to train; give one of "
+                    f"{', '.join(dict.fromkeys(name for names in estimator.lengths for name in names))}"
+                )
+            if checkpoint_every is None and estimator.pause_obstacle(stops_only=True):
+                checkpoint_every = units
+        if (options or {}).get("objective_value") == "best" and not objective_metric_name:
+            raise ConfigurationError("objective_value is 'best', and nothing says of what; give objective_metric_name")
+        return cls(
+            estimator=estimator,
+            objective_metric_name=objective_metric_name or "",
+            ranges={},
+            strategy=TrainingStrategy(checkpoint_every),
+            options=Options(**{**(options or {}), "num_to_keep": None}),
+            **settings,
+        )
+
+    @property
+    def is_training(self) -> bool:
+        """Whether it is a single training, and no search."""
+        return self.search_strategy.trains_once
+
     def _choose(self) -> None:
         """Chooses what its user leaves to autotune."""
         if not isinstance(self.autotune, bool | Autotuned):
@@ -230,6 +278,7 @@ class JobSettings:
         """
         config, criteria, warm_start = self.strategy_config, self.completion_criteria_config, self.warm_start_config
         return {
+            **({KIND: TRAINING} if self.is_training else {}),
             "estimator": self.estimator.to_json(),
             "unit": self.estimator.unit,
             "objective_metric_name": self.objective_metric_name,

@@ -25,7 +25,9 @@ def sized(settings: JobSettings, inputs: Any, say: Callable[[str], None]) -> Job
     estimator, ranges = settings.estimator, settings.ranges
     if not (left := left_to_probe(estimator, ranges)):
         return settings
-    channels = estimator.checked(open_channels(inputs, train=estimator.needs_train), settings.objective_metric_name)
+    channels = estimator.checked(
+        open_channels(inputs, train=estimator.needs_train), settings.objective_metric_name or None
+    )
     missing = {name: bounds.at(0.5) for name, bounds in ranges.items() if name not in estimator.hyperparameters}
     made, choices = chosen_workers(estimator, left, missing, channels, settings.max_parallel_jobs, say)
     before = settings.autotune.choices if isinstance(settings.autotune, Autotuned) else ()

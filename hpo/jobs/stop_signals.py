@@ -1,4 +1,4 @@
-"""Signals that stop a job: Ctrl-C, SIGTERM and, for training in this process, a request in its record."""
+"""Signals that stop a job: Ctrl-C, SIGTERM and, for training in this process, requests in its record."""
 
 from __future__ import annotations
 
@@ -104,16 +104,20 @@ class Interrupts:
 
 
 class Requests:
-    """Looks for a request to stop in a thread, for the length of a block: who trains in the loop itself hears none.
+    """Looks for requests to stop in a thread, for the length of a block: who trains in the loop itself hears none.
 
     Args:
-        asked: whether somebody asked for a stop.
+        asked: whether somebody asked for a stop of the job.
         stop: is called then, once.
+        hear: is called at each look before that: others may be asked for.
     """
 
-    def __init__(self, asked: Callable[[], bool], stop: Callable[[], None]) -> None:
+    def __init__(
+        self, asked: Callable[[], bool], stop: Callable[[], None], hear: Callable[[], None] = lambda: None
+    ) -> None:
         self._asked = asked
         self._stop = stop
+        self._hear = hear
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look, name="requests to stop", daemon=True)
 
@@ -130,3 +134,4 @@ class Requests:
             if self._asked():
                 self._stop()
                 return
+            self._hear()

@@ -26,5 +26,13 @@ if TYPE_CHECKING:
         show_summary as show_summary,
         summarize as summarize,
     )
+    from hpo.observers.training import (
+        failure_of as failure_of,
+        lines_for as lines_for,
+        show_model as show_model,
+        show_training as show_training,
+        show_training_plan as show_training_plan,
+        training_of as training_of,
+    )
 
 load_when_used(__name__)

@@ -13,7 +13,8 @@ from rich.live import Live
 from rich.text import Text
 
 from hpo.observers.counters import Places, Tally
-from hpo.observers.progress import Goal, PlainProgress, Progress
+from hpo.observers.progress import Goal, Progress
+from hpo.observers.training import lines_for
 from hpo.search import INTERRUPTED, JobState, TrialRun
 from hpo.strategies import Bracket
 from hpo.text import clock_time, count, packed, printer, short
@@ -46,10 +47,10 @@ def console_for(console: Console | Literal[False] | None) -> Console:
 
 
 def watcher_for(console: Console, goal: Goal) -> Progress:
-    """What shows a job on this console: the live view on a terminal, else a line an event."""
-    if console.is_terminal and not console.is_dumb_terminal and not console.is_jupyter:
+    """What shows a job on this console: the live view on a terminal, else a line an event; so a training anywhere."""
+    if not goal.training and console.is_terminal and not console.is_dumb_terminal and not console.is_jupyter:
         return LiveProgress(goal, console)
-    return PlainProgress(goal, printer(console))
+    return lines_for(goal, printer(console))
 
 
 class LiveProgress(Progress):

@@ -37,6 +37,8 @@ class Goal:
         objective_type: "Maximize" or "Minimize".
         objective_value: "last" or "best".
         plan: its brackets.
+        training: it is a single training, and no search.
+        unit: what its users call a unit of resource.
     """
 
     job: str
@@ -44,6 +46,8 @@ class Goal:
     objective_type: str
     objective_value: str
     plan: Plan
+    training: bool = False
+    unit: str = "unit"
 
 
 class Progress:

@@ -15,6 +15,9 @@ from trainers.trainer import OWN_CLASS
 
 CODE_WIDTH = 76
 
+TUNER = "HyperparameterTuner"
+"""The class that attaches to a tuning job."""
+
 _DOTTED = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
 _PLACE = re.compile(rf"{_DOTTED}:{_DOTTED}(\.<locals>\.{_DOTTED})*", re.ASCII)
 
@@ -51,7 +54,9 @@ def as_python(configuration: dict[str, Any]) -> str:
     )
 
 
-def as_attached(name: str, configuration: dict[str, Any], store: str | None = None, *, strategy: str = "") -> str:
+def as_attached(
+    name: str, configuration: dict[str, Any], store: str | None = None, *, strategy: str = "", of: str = TUNER
+) -> str:
     """The expression that attaches to a job.
 
     Args:
@@ -59,10 +64,11 @@ def as_attached(name: str, configuration: dict[str, Any], store: str | None = No
         configuration: its trainer, in the form that `Trainer.to_json` gives it.
         store: database URL of its record, where that is not the one that is found by itself.
         strategy: the job's, as its record has it.
+        of: the class whose `attach` it calls.
     """
     arguments = [f"store={store!r}"] if store else []
     allowed = ["allow_code=True"] if OWN_CLASS in code_in(configuration) or strategy_code(strategy, None) else []
-    return f"HyperparameterTuner.attach({', '.join([repr(name), *arguments, *allowed])})"
+    return f"{of}.attach({', '.join([repr(name), *arguments, *allowed])})"
 
 
 def _scaling(recorded: dict[str, Any]) -> str:

@@ -75,7 +75,7 @@ def summarize(
             "metrics": best.metrics,
             "hyperparameters": best.hyperparameters,
             "checkpoint": best.checkpoint,
-            "trainer": _tuned(*own, controller.search.ranking.counts(best.resource, best.best_resource)),
+            "trainer": trained_as(*own, controller.search.ranking.counts(best.resource, best.best_resource)),
             "load": own[0].load_code(best.checkpoint or ""),
             "details": best.details,
         },
@@ -177,7 +177,7 @@ def show_summary(name: str, status: str, metric: str, summary: dict[str, Any], *
         table.add_row("reason", Text(reason))
     if search:
         table.add_row("search", Text(search))
-    for heading, words in [*_costs(summary), *_found(metric, summary)]:
+    for heading, words in [*_trials(summary), *costs(summary), *_found(metric, summary)]:
         table.add_row(heading, Text(words))
     return table
 
@@ -221,19 +221,23 @@ def how_to_look(name: str) -> str:
     return f"To look again: hpo describe {name}, hpo trials {name}"
 
 
-def _tuned(trainer: Trainer, values: dict[str, Any], resource: int) -> dict[str, Any]:
-    """The trainer with the best's configuration, trained as long as the best was, in the form of `Trainer.to_json`."""
+def trained_as(trainer: Trainer, values: Mapping[str, Any], resource: int) -> dict[str, Any]:
+    """A trainer with a configuration, as long as that was trained, in the form of `Trainer.to_json`."""
     lengths = [name for name in trainer.resource_names if name in values] or list(trainer.resource_names)
     values = {name: value for name, value in values.items() if name not in lengths}
     return {**trainer.to_json(), "hyperparameters": {**values, **dict.fromkeys(lengths[:1], resource)}}
 
 
-def _costs(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _trials(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     counts = summary["trials"]
     yield "trials", ", ".join(f"{number} {status.lower()}" for status, number in counts.items() if number) or "none"
     for error in summary.get("errors", ()):
         logs = f"; logs: {error['logs']}" if error.get("logs") else ""
         yield "", f"{count(error['trials'], 'trial')}, first {error['first']}: {first_line(error['error'])}{logs}"
+
+
+def costs(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What a job used, from its summary: headings, and words behind them."""
     used, possible = summary["resource_used"], summary["resource_possible"]
     yield "units used", f"{used} of {possible} possible ({used / possible:.1%})"
     if shared := summary.get("resource_shared"):

@@ -5,6 +5,14 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
+    from hpo.record.acts import (
+        ACTS_AS as ACTS_AS,
+        Actor as Actor,
+        acting as acting,
+        actor as actor,
+        stops_in as stops_in,
+        user as user,
+    )
     from hpo.record.database import (
         explained as explained,
         is_away as is_away,
@@ -13,10 +21,13 @@ if TYPE_CHECKING:
     )
     from hpo.record.job_view import (
         EARLIER_BEST as EARLIER_BEST,
+        KIND as KIND,
+        TRAINING as TRAINING,
         JobView as JobView,
         as_earlier_best as as_earlier_best,
         best_of_jobs as best_of_jobs,
         best_trial as best_trial,
+        is_training as is_training,
         means as means,
         objective as objective,
         overall_best as overall_best,
@@ -39,6 +50,8 @@ if TYPE_CHECKING:
         HEARD_BEFORE as HEARD_BEFORE,
         LOST_AFTER as LOST_AFTER,
         POINT as POINT,
+        ActKind as ActKind,
+        ActRow as ActRow,
         AdditionRow as AdditionRow,
         JobRow as JobRow,
         LedgerKind as LedgerKind,

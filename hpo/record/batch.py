@@ -10,13 +10,16 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from hpo.record.tables import JOBS, OF_JOB, holder
+from hpo.record.tables import ACTS, JOBS, OF_JOB, holder
 from trainers.errors import ConfigurationError
 
 ROWS_AT_ONCE = 5_000
 """Rows of a statement: a server that hears nothing for long in the middle of a batch takes its driver for gone."""
 
-_KEYS = {table.name: operator.itemgetter(*(column.name for column in table.primary_key)) for table in OF_JOB}
+WRITTEN = (*OF_JOB, ACTS)
+"""The tables whose rows a job's writer writes."""
+
+_KEYS = {table.name: operator.itemgetter(*(column.name for column in table.primary_key)) for table in WRITTEN}
 _HOLDERS = {column.name: holder(column) for column in JOBS.columns}
 
 

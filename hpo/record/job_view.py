@@ -15,6 +15,14 @@ from hpo.record.tables import JobRow, TrialRow
 EARLIER_BEST = "earlier_best"
 """Key of a job's spec: the best trial of its parents, where their values count as its own; see `as_earlier_best`."""
 
+KIND, TRAINING = "kind", "training"
+"""Key of a job's spec, and its value for a single training; a tuning job has none."""
+
+
+def is_training(job: JobRow) -> bool:
+    """Whether a job is a single training, and no search."""
+    return job.spec.get(KIND) == TRAINING
+
 
 def status_and_reason(job: JobRow) -> tuple[str, str]:
     """A job whose driver is gone is Failed, whatever was written last."""
@@ -108,6 +116,7 @@ def _standing(job: JobRow, trial: TrialRow) -> Standing:
         resource=ranking.counts(trial.resource, trial.best_resource),
         number=trial.number,
         lost=lost.get(trial.status, 0),
+        partial=bool(trial.stopped),
     )
 
 

@@ -15,10 +15,10 @@ from hpo.record.database import explained, open_engine, shown
 from hpo.record.lease import holder_of, is_held
 from hpo.record.schema import SCHEMA_VERSION, revisions, upgrade as upgrade_schema, version_of
 from hpo.record.store import Store
-from hpo.record.tables import JOBS, OF_JOB, REPORTS, TRIALS
+from hpo.record.tables import ACTS, JOBS, OF_JOB, REPORTS, TRIALS
 from trainers.errors import ConfigurationError
 
-_TABLES = (JOBS, *OF_JOB)
+_TABLES = (JOBS, *OF_JOB, ACTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ from trainers.errors import ConfigurationError
 if TYPE_CHECKING:
     from alembic.config import Config
 
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 """Raised with every change of the tables: the number of the newest revision in `hpo.record.migrations.versions`."""
 
 _REVISIONS = Path(__file__).parent / "migrations"

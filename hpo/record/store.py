@@ -1,4 +1,4 @@
-"""The record of jobs, trials, reports, billed seconds, printed lines and given trials, in SQL.
+"""The record of jobs, trials, reports, billed seconds, printed lines, given trials and acts of persons, in SQL.
 
 A job has one writer, which queues rows and writes them in batches; any number of readers look on. Times are unix
 seconds. SQLite serves one machine; a PostgreSQL URL serves many.
@@ -14,11 +14,12 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from hpo.record import tables
+from hpo.record.acts import Asked, acted, actor, stops_in
 from hpo.record.batch import ROWS_AT_ONCE, job_changes
 from hpo.record.database import clock, explained, open_engine, shown
 from hpo.record.lease import is_dead, left_behind, refusal, this_process
 from hpo.record.schema import prepare
-from hpo.record.tables import AdditionRow, JobRow, LedgerRow, LineRow, ReportRow, TrialRow
+from hpo.record.tables import ActKind, ActRow, AdditionRow, JobRow, LedgerRow, LineRow, ReportRow, TrialRow
 from hpo.record.totals import Totals, begun_and_waiting, billed, totals_of
 from hpo.record.writer import JobWriter
 from hpo.text import holds_secret
@@ -30,7 +31,7 @@ __all__ = ["JobRow", "JobWriter", "LedgerRow", "LineRow", "ReportRow", "Store", 
 
 _JOB_VALUES = tables.checked(tables.JOBS)
 _ADDITION_VALUES = tables.checked(tables.ADDITIONS)
-_Row = TypeVar("_Row", JobRow, TrialRow, ReportRow, LedgerRow, LineRow, AdditionRow)
+_Row = TypeVar("_Row", JobRow, TrialRow, ReportRow, LedgerRow, LineRow, AdditionRow, ActRow)
 
 
 class Store:
@@ -62,14 +63,23 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def create_job(self, job: JobRow) -> None:
+    def create_job(self, job: JobRow, by: str = "") -> None:
         """Records a new job, heard of now.
+
+        Args:
+            job: its row.
+            by: who creates it; empty is whoever acts here, see `hpo.record.acting`, or its owner.
 
         Raises:
             ConfigurationError: there is one of that name.
         """
+        who = actor()
+        cloned: dict[str, Any] = {"of": who.clone_of} if who.clone_of else {}
         try:
-            self._write(sa.insert(tables.JOBS).values({**_JOB_VALUES(job), "heartbeat": self._clock}))
+            with explained(self.url, "written"), self._engine.begin() as connection:
+                connection.execute(sa.insert(tables.JOBS).values({**_JOB_VALUES(job), "heartbeat": self._clock}))
+                kind: ActKind = "cloned" if cloned else "created"
+                acted(connection, self._clock, job.name, kind, cloned, by or who.by or job.owner)
         except WarmbandError as error:
             if not isinstance(error.__cause__, IntegrityError):
                 raise
@@ -124,8 +134,39 @@ class Store:
         """The values that persons gave for trials of a job, those that no trial has taken yet among them, by time."""
         return self._read(AdditionRow, tables.ADDITIONS, {"job": name}, "at", "id") or self._none(name)
 
+    def acts(self, name: str | None = None) -> list[ActRow]:
+        """What persons did to a job, by time; to those of that name which were deleted, where none is there.
+
+        Args:
+            name: the job's; None is every job, deleted ones among them.
+
+        Raises:
+            ConfigurationError: there is no such job, and never was one.
+        """
+        where = {} if name is None else {"job": name}
+        found = self._read(ActRow, tables.ACTS, where, "at", "id")
+        there = [row for row in found if row.gone_at is None] if name is not None else found
+        return there or found or (self._none(name) if name is not None else [])
+
+    def act(self, name: str, kind: ActKind, arguments: Mapping[str, Any], by: str = "") -> ActRow:
+        """Records what a person did to a job, where nothing else of the record changes by it.
+
+        Args:
+            name: the job's.
+            kind: what was done.
+            arguments: with what.
+            by: who did it; empty is whoever acts here.
+        """
+        self.job(name)
+        with explained(self.url, "written"), self._engine.begin() as connection:
+            return acted(connection, self._clock, name, kind, arguments, by)
+
     def add_trial(
-        self, name: str, hyperparameters: Mapping[str, Any], check: Callable[[JobRow, int, int], None]
+        self,
+        name: str,
+        hyperparameters: Mapping[str, Any],
+        check: Callable[[JobRow, int, int], None],
+        by: str = "",
     ) -> AdditionRow:
         """Gives values for one of the next trials of a job; its writer sees that within a second or two.
 
@@ -134,20 +175,60 @@ class Store:
             hyperparameters: the values, by name.
             check: what it raises leaves the record as it is; it is given the job's row, how many of its trials have
                 begun and how many additions no trial has taken. Nobody else adds one in between.
+            by: who gives them; empty is whoever acts here.
         """
         job = tables.JOBS.c.name == name
         with explained(self.url, "written"), self._engine.begin() as connection:
             connection.execute(sa.update(tables.JOBS).where(job).values(name=name))  # Who adds one as well, waits.
             check(self.job(name), *begun_and_waiting(connection, name))
-            now = float(connection.scalar(sa.select(self._clock)) or 0.0)
-            row = AdditionRow(job=name, hyperparameters=dict(hyperparameters), at=now, id=uuid.uuid4().hex)
+            values, addition = dict(hyperparameters), uuid.uuid4().hex
+            what = {"hyperparameters": values, "addition": addition}
+            now = acted(connection, self._clock, name, "trial_added", what, by).at
+            row = AdditionRow(job=name, hyperparameters=values, at=now, id=addition)
             connection.execute(sa.insert(tables.ADDITIONS).values(_ADDITION_VALUES(row)))
         return row
 
-    def request_stop(self, name: str) -> bool:
-        """Asks a job to stop; its writer sees that within a second or two. False if it has ended."""
+    def stop_trial(
+        self, name: str, trial_id: str, check: Callable[[JobRow, TrialRow | None], None], by: str = ""
+    ) -> None:
+        """Asks for a trial of a job to be stopped; its writer sees that within a second or two.
+
+        Args:
+            name: the job's.
+            trial_id: the trial's.
+            check: what it raises leaves the record as it is; it is given the rows of the job and of the trial, None
+                where there is none of that id.
+            by: who asks; empty is whoever acts here. The first one to ask counts.
+        """
+        job = tables.JOBS.c.name == name
+        with explained(self.url, "written"), self._engine.begin() as connection:
+            connection.execute(sa.update(tables.JOBS).where(job).values(name=name))  # Who asks as well, waits.
+            found = self._read(TrialRow, tables.TRIALS, {"job": name, "trial_id": trial_id})
+            check(self.job(name), found[0] if found else None)
+            if trial_id not in self.stops(name):
+                acted(connection, self._clock, name, "trial_stopped", {"trial": trial_id}, by)
+
+    def stops(self, name: str) -> dict[str, str]:
+        """Who asked for which trial of a job to be stopped, by the trial's id."""
+        found = self._read(ActRow, tables.ACTS, {"job": name, "kind": "trial_stopped"}, "at", "id")
+        return stops_in([row for row in found if row.gone_at is None])
+
+    def request_stop(self, name: str, by: str = "") -> bool:
+        """Asks a job to stop; its writer sees that within a second or two.
+
+        Args:
+            name: the job's.
+            by: who asks; empty is whoever acts here.
+
+        Returns:
+            Whether it is asked to; not where it has ended.
+        """
         running = sa.update(tables.JOBS).where(tables.JOBS.c.name == name, tables.JOBS.c.status == "InProgress")
-        return self._write(running.values(status="Stopping")) > 0 or self.job(name).status == "Stopping"
+        with explained(self.url, "written"), self._engine.begin() as connection:
+            if connection.execute(running.values(status="Stopping")).rowcount:
+                acted(connection, self._clock, name, "stopped", by=by)
+                return True
+        return self.job(name).status == "Stopping"
 
     def writer(self, name: str, driver: Mapping[str, Any] | None = None) -> JobWriter:
         """The one writer of a job, which holds its lease until it is closed; close it before the store.
@@ -176,10 +257,16 @@ class Store:
         }
         if not self._write(sa.update(tables.JOBS).where(self._free(before)).values(values)):
             raise refusal(self.job(name), what)
-        return JobWriter(self._engine, self.url, self.job(name), lease, left_behind(before), self.additions(name))
+        asked = Asked(job=name, additions=self.additions(name), stops=self.stops(name))
+        return JobWriter(self._engine, self.url, self.job(name), lease, left_behind(before), asked)
 
     def update_job(
-        self, name: str, change: Callable[[JobRow], Mapping[str, Any]] = lambda job: {}, **changes: Any
+        self,
+        name: str,
+        change: Callable[[JobRow], Mapping[str, Any]] = lambda job: {},
+        *,
+        acts: Mapping[ActKind, Mapping[str, Any]] | None = None,
+        **changes: Any,
     ) -> None:
         """Changes fields of a job that nobody drives, as `JobWriter.job` does.
 
@@ -187,6 +274,7 @@ class Store:
             name: the job's.
             change: further changes, made of its row as it is then: nobody else changes that in between. What it raises
                 leaves the row as it is.
+            acts: what the person did by that who acts here, by kind, each with its arguments.
             **changes: by field.
 
         Raises:
@@ -199,14 +287,18 @@ class Store:
                 raise refusal(self.job(name), "changed")
             if more := job_changes(change(self.job(name))):
                 connection.execute(free.values(more))
+            for kind, arguments in (acts or {}).items():
+                acted(connection, self._clock, name, kind, arguments)
 
-    def delete_job(self, name: str, remove: Callable[[], None] = lambda: None) -> None:
-        """Deletes a job that nobody drives, and all that the record holds of it.
+    def delete_job(self, name: str, remove: Callable[[], None] = lambda: None, *, by: str = "", why: str = "") -> None:
+        """Deletes a job that nobody drives, and all that the record holds of it but the acts of persons.
 
         Args:
             name: the job's.
             remove: removes its files first, with its lease in hand, so that nobody goes on with the job meanwhile. What
                 it raises leaves the record as it is: what could not be removed is still in it.
+            by: who deletes it; empty is whoever acts here.
+            why: a reason to keep, where no person has asked for it.
 
         Raises:
             LeaseError: a process drives the job.
@@ -218,7 +310,8 @@ class Store:
             except BaseException:
                 writer.job(driver={**before.driver, tables.HEARD_BEFORE: before.held_until})
                 raise
-            writer.delete()
+            left = {"status": before.status, "owner": before.owner, "created_at": before.created_at}
+            writer.delete({**left, "why": why} if why else left, by)
 
     def _free(self, job: JobRow) -> sa.ColumnElement[bool]:
         """The condition that a job is there and nobody drives it."""

@@ -1,4 +1,4 @@
-"""Tables of the record, and their rows: jobs, trials, reports, billed seconds, lines and additions.
+"""Tables of the record, and their rows: jobs, trials, reports, billed seconds, lines, additions and acts.
 
 Neither JSON nor SQL has a portable NaN: `encode` gives JSON words for what is not finite, and float columns hold NULL.
 """
@@ -20,6 +20,9 @@ from trainers.errors import ConfigurationError
 JobStatus = Literal["InProgress", "Completed", "Failed", "Stopping", "Stopped"]
 TrialStatus = Literal["Pending", "Running", "Paused", "Completed", "Stopped", "Diverged", "Failed"]
 LedgerKind = Literal["starting", "training", "checkpointing", "idle"]
+ActKind = Literal[
+    "created", "cloned", "stopped", "resumed", "raised", "trial_added", "trial_stopped", "deployed", "deleted"
+]
 
 LOST_AFTER = 60.0
 """Seconds of silence after which a job's writer is taken for dead."""
@@ -104,6 +107,9 @@ class TrialRow:
     One that began from another's checkpoint has that one as `parent`, and in `parent_resource` the units there, behind
     which its own reports begin; `replaces` is the trial that ended for it, if one did. One that another trained the
     beginning of has that one as `parent`, too, and has all reports. All are empty, or 0, elsewhere.
+
+    `stopped` is empty unless a person stopped it: it says `by` whom, and whether its strategy had been `told` of all
+    its units by then, as `hpo.search.Stopped` has it.
     """
 
     job: str
@@ -132,6 +138,12 @@ class TrialRow:
     parent: str = ""
     parent_resource: int = 0
     replaces: str = ""
+    stopped: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def stopped_by(self) -> str:
+        """The person who stopped it; empty where nobody did."""
+        return str(self.stopped.get("by", ""))
 
     @property
     def given_as(self) -> str:
@@ -199,6 +211,25 @@ class AdditionRow:
     id: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActRow:
+    """A thing that a person did to a job.
+
+    `by` is who: a user of the machine, or the name of a server's token; `door` is how: "Python", "command line", "REST"
+    and so on. `arguments` say what, by kind. `at` is unix seconds, by the database's clock where that writes it.
+    `gone_at` is when the job was deleted, whose name another may have had since; None while it is there.
+    """
+
+    job: str
+    kind: ActKind
+    by: str
+    door: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    at: float
+    id: str
+    gone_at: float | None = None
+
+
 METADATA = sa.MetaData()
 _TYPES: dict[Any, Any] = {int: sa.BigInteger, float: sa.Float, dict[str, Any]: sa.JSON}
 
@@ -228,6 +259,8 @@ LINES = _table("lines", LineRow, "job", "id")
 ADDITIONS = _table("additions", AdditionRow, "job", "id")
 OF_JOB = (TRIALS, REPORTS, LEDGER, LINES, ADDITIONS)
 """The tables whose rows are each of a job, and go with it."""
+ACTS = _table("acts", ActRow, "job", "id")
+"""What persons did to jobs: it outlives them."""
 MARK = sa.Table("warmband_version", METADATA, sa.Column("version_num", sa.String(32), primary_key=True))
 """The schema's version, as Alembic keeps it."""
 VERSION = sa.Table("schema_version", METADATA, sa.Column("version", sa.Integer, primary_key=True))

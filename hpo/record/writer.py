@@ -16,10 +16,11 @@ import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from hpo.record import tables
-from hpo.record.batch import Batch, job_changes, upsert
+from hpo.record.acts import Asked, act, gone
+from hpo.record.batch import WRITTEN, Batch, job_changes, upsert
 from hpo.record.database import cause, clock
 from hpo.record.lease import holder_of
-from hpo.record.tables import AdditionRow, JobRow, LedgerRow, LineRow, ReportRow, TrialRow
+from hpo.record.tables import ActKind, ActRow, AdditionRow, JobRow, LedgerRow, LineRow, ReportRow, TrialRow
 from trainers import steady
 from trainers.errors import ConfigurationError, LeaseError, WarmbandError
 
@@ -42,7 +43,7 @@ CLOSE_WITHIN = 120.0
 
 _log = logging.getLogger(__name__)
 
-_VALUES = {table.name: tables.checked(table) for table in tables.OF_JOB}
+_VALUES = {table.name: tables.checked(table) for table in WRITTEN}
 
 
 class JobWriter:
@@ -66,16 +67,17 @@ class JobWriter:
         job: JobRow,
         lease: str,
         left_behind: str = "",
-        additions: Sequence[AdditionRow] = (),
+        asked: Asked | None = None,
     ) -> None:
         self.name, self._lease = job.name, lease
         self.left_behind = left_behind
         """See `hpo.record.lease.left_behind`."""
         self._driver: Mapping[str, Any] = job.driver
         self._engine, self._url = engine, url
-        self._upserts = {table.name: upsert(engine, table) for table in tables.OF_JOB}
-        self._stop_requested = job.status == "Stopping"
-        self._additions = tuple(additions)
+        self._upserts = {table.name: upsert(engine, table) for table in WRITTEN}
+        self._asked = asked or Asked(job=job.name)
+        self._asked.stop = job.status == "Stopping"
+        self._deletion: ActRow | None = None
         # Ids that sort as they were queued, and that no other writer gives.
         self._own_id, self._own_ids = uuid.uuid4().hex, 0
         self._changed = threading.Condition()
@@ -104,12 +106,17 @@ class JobWriter:
     @property
     def stop_requested(self) -> bool:
         """Whether someone has asked the job to stop; a second or two old at most."""
-        return self._stop_requested
+        return self._asked.stop
 
     @property
     def additions(self) -> Sequence[AdditionRow]:
         """The values that persons gave for trials of the job, in the order in which they were heard of."""
-        return self._additions
+        return self._asked.additions
+
+    @property
+    def stops(self) -> Mapping[str, str]:
+        """Who stops which of the job's trials, by the trial's id, as far as that was heard of."""
+        return self._asked.stops
 
     @property
     def lost_lease(self) -> bool:
@@ -137,6 +144,10 @@ class JobWriter:
     def line(self, *rows: LineRow) -> None:
         """Records what the job's driver says."""
         self._put(tables.LINES, *rows)
+
+    def act(self, kind: ActKind, arguments: Mapping[str, Any]) -> None:
+        """Records what the person did for whom this process acts."""
+        self._put(tables.ACTS, act(self.name, kind, arguments, at=steady.now()))
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
@@ -182,13 +193,18 @@ class JobWriter:
         if self._taken and self._dropped:
             raise self._taken
 
-    def delete(self) -> None:
-        """Deletes the job with all that the record holds of it, and closes.
+    def delete(self, arguments: Mapping[str, Any], by: str = "") -> None:
+        """Deletes the job with all that the record holds of it but the acts of persons, and closes.
+
+        Args:
+            arguments: what is kept of it, beside them.
+            by: who deletes it; empty is whoever acts here.
 
         Raises:
             WarmbandError, LeaseError: as `close` does; the job is as it was then.
         """
         with self._queueing(1) as queue:
+            self._deletion = act(self.name, "deleted", arguments, by, at=0.0)
             queue.delete = True
         self.close()
 
@@ -246,7 +262,7 @@ class JobWriter:
             self._given_up = True  # What is left to record when the job ends does not wait as long again.
         raise self._late(LONGEST_WAIT)
 
-    def _put(self, table: sa.Table, *rows: TrialRow | ReportRow | LedgerRow | LineRow) -> None:
+    def _put(self, table: sa.Table, *rows: TrialRow | ReportRow | LedgerRow | LineRow | ActRow) -> None:
         for row in rows:
             if row.job != self.name:
                 raise ConfigurationError(f"job is {row.job!r} in a row for the writer of {self.name!r}; give its name")
@@ -310,33 +326,16 @@ class JobWriter:
                 if not connection.execute(update).rowcount:
                     raise self._refused(connection)
                 batch.write_rows(connection, self._upserts)
-                found = self._asked(connection)
+                self._asked.hear(connection, self._mine)
                 driver = self._noted(connection, batch)
             self._beaten, self._driver = now, driver
         elif now - self._looked >= LOOK_EVERY:
             with self._engine.connect() as connection:
-                found = self._asked(connection)
-                if found is None:
+                if self._asked.hear(connection, self._mine) is None:
                     raise self._refused(connection)
         else:
             return
         self._looked = now
-        self._stop_requested = self._stop_requested or found == "Stopping"
-
-    def _asked(self, connection: sa.Connection) -> str | None:
-        """The job's status, None if it is not held any more; trials that persons added are taken in on the way."""
-        additions = sa.select(tables.ADDITIONS).where(tables.ADDITIONS.c.job == self.name)
-        count = sa.select(sa.func.count()).select_from(additions.subquery()).scalar_subquery()
-        found = connection.execute(sa.select(tables.JOBS.c.status, count).where(self._mine)).one_or_none()
-        if found is None:
-            return None
-        status, there = found
-        if there > len(self._additions):
-            heard = {row.id for row in self._additions}
-            rows = connection.execute(additions.order_by(tables.ADDITIONS.c.at, tables.ADDITIONS.c.id)).mappings()
-            read = [AdditionRow(**{**row, "hyperparameters": tables.decode(row["hyperparameters"])}) for row in rows]
-            self._additions += tuple(row for row in read if row.id not in heard)
-        return str(status)
 
     def _noted(self, connection: sa.Connection, batch: Batch) -> Mapping[str, Any]:
         """The job's driver, with how far its clock is ahead of the database's: written anew where one was set since.
@@ -360,6 +359,8 @@ class JobWriter:
                 raise self._refused(connection)
             for table in tables.OF_JOB if there else ():
                 connection.execute(sa.delete(table).where(table.c.job == self.name))
+            if there and self._deletion:
+                gone(connection, clock(self._engine), self._deletion)
 
     @property
     def _mine(self) -> sa.ColumnElement[bool]:

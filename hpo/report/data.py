@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isfinite
 from typing import Any, Self
 
 from hpo.ranges import ParameterRange, range_from_json
@@ -39,13 +40,27 @@ class JobData(JobView):
         reports: dict[str, list[ReportRow]] = defaultdict(list)
         for report in store.reports(name):
             reports[report.trial_id].append(report)
-        return cls(
+        data = cls(
             job=store.job(name),
             trials=tuple(trial for trial in trials if trial.number >= 0),
             untuned=next((trial for trial in trials if trial.number < 0), None),
             reports={trial: tuple(rows) for trial, rows in reports.items()},
             ledger=tuple(store.ledger(name)),
         )
+        return data if data.metric else data._with_metric()
+
+    def _with_metric(self) -> Self:
+        """A training without an objective, shown by the last of its metrics that is not of the rows it trains on."""
+        rows = [row for reports in self.reports.values() for row in reports]
+        names = [name for row in rows[-1:] for name in row.metrics]
+        if not names:
+            return self
+        shown = next((name for name in reversed(names) if not name.startswith("train:")), names[-1])
+        reports = {trial: tuple(_by_metric(row, shown) for row in rows) for trial, rows in self.reports.items()}
+        last = {trial: rows[-1].objective for trial, rows in reports.items()}
+        trials = tuple(replace(trial, objective=last.get(trial.trial_id)) for trial in self.trials)
+        spec = {**self.job.spec, "objective_metric_name": shown}
+        return replace(self, job=replace(self.job, spec=spec), trials=trials, reports=reports)
 
     @property
     def title(self) -> str:
@@ -126,3 +141,8 @@ class JobData(JobView):
         for entry in self.ledger:
             trials[entry.trial_id] += entry.worker_seconds
         return dict(trials)
+
+
+def _by_metric(row: ReportRow, name: str) -> ReportRow:
+    value = row.metrics.get(name)
+    return replace(row, objective=float(value) if value is not None and isfinite(value) else None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hpo.record import is_training
 from hpo.report.data import JobData
 from hpo.report.model import model_figures
 from hpo.report.pictures import (
@@ -30,11 +31,14 @@ _OF_TRIALS = (
     communication,
     staleness_histograms,
 )
+_OF_TRAINING = (learning_curves, cost, communication, staleness_histograms)
 _OF_SEVERAL = (best_compared, costs_compared)
 
 
 def job_figures(data: JobData) -> list[Figure]:
-    """A job's pictures; one that the record has nothing for is not among them."""
+    """A job's pictures; one that the record has nothing for, or that compares trials of a training, is not there."""
+    if is_training(data.job):
+        return [figure for draw in _OF_TRAINING if (figure := draw(data)) is not None]
     return [*(figure for draw in _OF_TRIALS if (figure := draw(data)) is not None), *model_figures(data)]
 
 

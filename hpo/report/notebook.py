@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hpo.record import Store
+from hpo.record import Store, is_training
 from hpo.report.data import JobData
-from hpo.report.page import Column, Table, cells_of, places, subtitle, template, verdict
+from hpo.report.page import (
+    Column,
+    Table,
+    cells_of,
+    places,
+    subtitle,
+    template,
+    training_subtitle,
+    training_verdict,
+    verdict,
+)
 from hpo.strategies import Plan
 from hpo.text import range_text, short
 
@@ -24,6 +34,8 @@ def job_html(name: str, url: str | None = None) -> str:
     """
     with Store(url) as store:
         data = JobData.read(store, name)
+    if is_training(data.job):
+        return _html(data.title, training_subtitle(data), [training_verdict(data)], [])
     texts = [verdict(data)]
     tables = [_best(data)] if data.trials else []
     if len(data.trials) > BEST:

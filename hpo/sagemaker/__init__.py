@@ -13,7 +13,14 @@ if TYPE_CHECKING:
     from hpo.sagemaker.description import (
         counters as counters,
         describe as describe,
+        describe_act as describe_act,
         describe_trial as describe_trial,
+    )
+    from hpo.sagemaker.stopped import StoppedTrial as StoppedTrial, stop_trial as stop_trial
+    from hpo.sagemaker.training_description import (
+        describe_any as describe_any,
+        describe_training as describe_training,
+        read_training as read_training,
     )
     from hpo.sagemaker.tuned_job import TunedJob as TunedJob
 

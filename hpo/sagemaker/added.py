@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpo.ranges import Scalar, checked_point, range_from_json
-from hpo.record import JobRow, Store, repeats_of, status_and_reason
+from hpo.record import JobRow, Store, is_training, repeats_of, status_and_reason
 from hpo.text import count
 from trainers.errors import ConfigurationError
 
@@ -53,7 +53,10 @@ def add_trial(store: Store, name: str, values: Mapping[str, Any]) -> Added:
         ConfigurationError: there is no such job, it has no place left or is over, its strategy has no use for given
             values, or these are not of its ranges.
     """
-    spec = store.job(name).spec
+    job = store.job(name)
+    spec = job.spec
+    if is_training(job):
+        raise ConfigurationError(f"no trial can be added to job {name!r}: {spec['refuses_given']}")
     ranges = {each: range_from_json(state) for each, state in spec["hyperparameter_ranges"].items()}
     point = checked_point(ranges, values, "the trial")
     if refusal := spec.get("refuses_given"):
@@ -71,8 +74,8 @@ def add_trial(store: Store, name: str, values: Mapping[str, Any]) -> Added:
         found.append((job, points + waiting, left - 1))
 
     store.add_trial(name, point, check)
-    job, ahead, places = found[0]
-    return Added(job=job, values=point, ahead=ahead, places=places)
+    added, ahead, places = found[0]
+    return Added(job=added, values=point, ahead=ahead, places=places)
 
 
 def _check_goes_on(job: JobRow, *, grows: bool) -> None:

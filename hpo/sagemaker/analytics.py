@@ -136,4 +136,5 @@ def _row(job: JobRow, trial: TrialRow, billed: float) -> dict[str, Any]:
         "FailureReason": trial.failure_reason,
         "Details": json.dumps(trial.details) if trial.details else "",
         "Given": trial.given_as,
+        "StoppedBy": trial.stopped_by,
     }

@@ -10,6 +10,7 @@ from hpo.jobs import RAISED
 from hpo.ranges import range_from_json
 from hpo.record import (
     EARLIER_BEST,
+    ActRow,
     JobRow,
     JobView,
     State,
@@ -28,8 +29,14 @@ from trainers.parts import ESTIMATOR, parts_of
 _UNDER_WAY = ("Pending", "Running", "Paused")
 
 
-def describe(job: JobRow, trials: Sequence[TrialRow]) -> dict[str, Any]:
-    """The response for one job; keys as in the API model, times as datetimes in UTC."""
+def describe(job: JobRow, trials: Sequence[TrialRow], acts: Sequence[ActRow] = ()) -> dict[str, Any]:
+    """The response for one job; keys as in the API model, times as datetimes in UTC.
+
+    Args:
+        job: its row.
+        trials: the tuned ones.
+        acts: what persons did to it; the API has no name for that.
+    """
     spec = job.spec
     status, reason = status_and_reason(job)
     best = best_trial(job, trials)
@@ -68,6 +75,8 @@ def describe(job: JobRow, trials: Sequence[TrialRow]) -> dict[str, Any]:
         "ConsumedResources": {"RuntimeInSeconds": round(runtime(job))},
         "Summary": {**job.summary, **whose(job), RAISED: job.spec.get(RAISED, [])},
     }
+    if acts:
+        response["Acts"] = [describe_act(act) for act in acts]
     if job.ended_at is not None:
         response["HyperParameterTuningEndTime"] = when(job.ended_at)
     if reason:
@@ -161,6 +170,8 @@ def describe_trial(job: JobRow, trial: TrialRow) -> dict[str, Any]:
         described["FailureReason"] = trial.failure_reason
         described["Traceback"] = trial.traceback
         described["Logs"] = trial.logs
+    if trial.stopped:
+        described["StoppedBy"] = trial.stopped_by
     if trial.given:
         described["Given"] = trial.given_as
     if trial.believed:
@@ -174,6 +185,19 @@ def describe_trial(job: JobRow, trial: TrialRow) -> dict[str, Any]:
             "Value": value,
         }
     return described
+
+
+def describe_act(act: ActRow) -> dict[str, Any]:
+    """What a person did to a job, in the manner of the response."""
+    return {
+        "Time": when(act.at),
+        "By": act.by,
+        "Door": act.door,
+        "Kind": act.kind,
+        "TuningJobName": act.job,
+        "Arguments": act.arguments,
+        **({"JobDeletedTime": when(act.gone_at)} if act.gone_at is not None else {}),
+    }
 
 
 def training_job_status(trial: TrialRow) -> str:

@@ -13,22 +13,22 @@ from hpo.jobs import (
     SETTINGS,
     JobSettings,
     TuningJob,
-    check_allowed,
+    attached_code,
     check_not_there_yet,
     declared,
     dropped,
-    in_record,
 )
 from hpo.observers import show_summary
-from hpo.record import JobRow, Store, status_and_reason
+from hpo.record import JobRow, Store, is_training, status_and_reason
 from hpo.sagemaker.added import add_trial
 from hpo.sagemaker.analytics import HyperparameterTuningJobAnalytics, tuned_trials
 from hpo.sagemaker.best import best_of, chosen_of, overall_best_of
 from hpo.sagemaker.description import describe
-from hpo.strategies import OWN_STRATEGY, Plan
+from hpo.sagemaker.stopped import stop_trial
+from hpo.strategies import Plan
 from hpo.text import parts_text, printer
 from trainers.errors import ConfigurationError, WarmbandError
-from trainers.trainer import OWN_CLASS, Trainer
+from trainers.trainer import Trainer
 
 _LOOK_SECONDS = 1.0
 
@@ -113,15 +113,14 @@ class TunedJob:
         check_not_there_yet(job_details=job_details, estimator_cls=estimator_cls)
         with Store(store) as opened:
             job = opened.job(tuning_job_name)
-        if not allow_code:
-            own = [code for code in in_record(job.spec) if code.key in (OWN_CLASS, OWN_STRATEGY)]
-            check_allowed(own, False, f"job {tuning_job_name!r}", "attach() allow_code=True")
+        if is_training(job):
+            raise ConfigurationError(f"job {tuning_job_name!r} is a single training; attach to it with hpo.TrainingJob")
+        allowed = attached_code(job.spec, tuning_job_name, allow_code=allow_code)
         settings = JobSettings.of(job, allow_code=allow_code)
         tuner = cls.__new__(cls)
         tuner._planned = settings.planned  # They may have been grown: no strategy is asked for so many at once.
         tuner.__init__(**settings.arguments(), store=store)  # type: ignore[misc]
-        named = {code.name for code in in_record(job.spec)}
-        tuner._allowed = tuner._allowed | named if allow_code else frozenset()
+        tuner._allowed = tuner._allowed | allowed if allow_code else allowed
         tuner.latest_tuning_job = TuningJob(name=tuning_job_name)
         return tuner
 
@@ -158,6 +157,20 @@ class TunedJob:
         with Store(self._store) as store:
             add_trial(store, self._name(), hyperparameters)
 
+    def stop_training_job(self, name: str) -> None:
+        """Asks for a trial of the job to be stopped, from any process, at its next report; what it found is kept.
+
+        The job goes on without it: its rung is cut among the others, and nothing is suggested in its place.
+
+        Args:
+            name: the trial's.
+
+        Raises:
+            ConfigurationError: the job has no such trial, or it has ended.
+        """
+        with Store(self._store) as store:
+            stop_trial(store, self._name(), name)
+
     def stop_tuning_job(self) -> None:
         """Asks the job to stop, from any process: its trials end at their next report, and what was found is kept."""
         with Store(self._store) as store:
@@ -169,7 +182,8 @@ class TunedJob:
         Times are datetimes in UTC, as SageMaker's client gives them: `json.dumps(described, default=str)`.
         """
         with Store(self._store) as store:
-            return describe(store.job(self._name()), tuned_trials(store, self._name()))
+            name = self._name()
+            return describe(store.job(name), tuned_trials(store, name), store.acts(name))
 
     def analytics(self) -> HyperparameterTuningJobAnalytics:
         """The job's trials as a DataFrame."""

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
         PROBE as PROBE,
         UNTUNED as UNTUNED,
         Search as Search,
+        Stopped as Stopped,
         TrialRun as TrialRun,
         derive_seed as derive_seed,
         rank_of as rank_of,
         standing_of as standing_of,
         status_of as status_of,
     )
-    from hpo.search.uncertainty import auc_standard_error as auc_standard_error, standard_error as standard_error
 
 load_when_used(__name__)

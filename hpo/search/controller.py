@@ -13,11 +13,12 @@ from ray.tune.search import Searcher
 
 from hpo.cost import Budget, Ledger
 from hpo.search.dispatch import Dispatch
+from hpo.search.halts import goes_back
 from hpo.search.observer import STOP_REQUESTED, JobState, Record
 from hpo.search.recall import FirstRun, Recall
 from hpo.search.reference_runs import Beside, OnProbe
 from hpo.search.roster import Roster, Work
-from hpo.search.trial import UNTUNED, Search, TrialRun, goes_on_from
+from hpo.search.trial import UNTUNED, Search, TrialRun
 from hpo.search.trials import Trials
 from trainers import steady
 from trainers.errors import SearchError, StorageError
@@ -85,7 +86,9 @@ class Controller:
         self._beside = Beside(search, on_probe)
         self._budget = Budget(search.limits, self.ledger)
         self._demand = self.trials.demand
-        self._told_before = self.trials.turns.again(self.runs, self.trials.choose, recall.all_told)
+        self._told_before = self.trials.turns.again(
+            self.runs, self.trials.choose, recall.all_told, self.trials.stop_again
+        )
         self._known = recall
         self._gangs = gangs
         self._record = record
@@ -138,6 +141,7 @@ class Controller:
         try:
             self._recall()
             if not self._stopping:
+                self.trials.stops.obey(self.runs, self._roster, self._gangs, self.trials.stop)
                 self._dispatch.hand_out()
             return not self._roster.busy and (bool(self._stopping) or self._dispatch.nothing_left())
         except SearchError as error:  # What trains is waited for, as in every stop.
@@ -154,6 +158,10 @@ class Controller:
         if not self._over:
             self._stopping = reason
             self._halt()
+
+    def hear(self) -> None:
+        """Halts the trials that persons stop; for a thread beside this one, where trials train in this one."""
+        self.trials.stops.halt(self._roster, self._gangs)
 
     def _end(self, reason: str) -> bool:
         if self._stopping:
@@ -193,8 +201,8 @@ class Controller:
         return self._stopping
 
     def best(self) -> TrialRun | None:
-        """See `Trials.best`."""
-        return self.trials.best()
+        """The trial with the best objective; ties to the less resource, then to the first. None if none is finite."""
+        return self.trials.comparison.best(self.runs.values())
 
     @property
     def state(self) -> JobState:
@@ -259,11 +267,11 @@ class Controller:
                 unknown.append((run, status))
                 self._stop_without_storage(str(error))
                 break
-            if answer is None:
-                unknown += () if in_order else ((run, status),)  # Else it is under way until the turns are over.
-            else:
+            if answer is not None:
                 self._demand.recalled()
                 self.trials.booked(run, answer)
+            elif not self.trials.stop_again(run):
+                unknown += () if in_order else ((run, status),)  # Else it is under way until the turns are over.
         for run, status in unknown:
             run.trial.set_status(status)
 
@@ -357,20 +365,11 @@ class Controller:
         return True
 
     def _goes_back(self, run: TrialRun, segment: Segment, assignment: Assignment) -> bool:
-        """Whether a trial was halted on its way and stands at its rung again, as it cannot go on exactly from there.
-
-        If the job stops, what it reached is kept all the same, and beside it what it goes on from.
-        """
-        if not segment.reports or segment.reached >= assignment.stop:
+        """See `goes_back`."""
+        whole, asked = self.trials.comparison.is_whole(segment), self.trials.stops.asked(run)
+        if asked or not goes_back(self.search, run, segment, assignment, whole=whole, stopping=bool(self._stopping)):
             return False
-        # What is wrong with a segment is said of all of it.
-        whole = self.trials.is_whole(segment)
-        if whole and self.search.exact_from(run.trial.config):
-            return False
-        if whole and self._stopping:
-            run.back = goes_on_from(run)
-            return False
-        self.trials.tell(run, segment.reports)
+        self._record.reports(run, segment.reports)
         run.trial.set_status(Trial.PENDING)
         self.trials.keep(run)
         return True

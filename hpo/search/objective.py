@@ -9,7 +9,7 @@ from typing import Any
 from hpo.ranking import best_of, ranks
 from hpo.search.trial import Search, TrialRun, standing_of
 from hpo.strategies import RESOURCE
-from trainers.gangs import Report
+from trainers.gangs import Report, Segment
 
 _STANDING = ("resource", "metrics", "value", "best_value", "best_resource", "details")
 
@@ -45,8 +45,10 @@ class Comparison:
         return [self.objective(each) for each in runs if each.tuned and each.number // self._repeats == number]
 
     def take(self, run: TrialRun, report: Report) -> None:
-        """A trial trained another unit."""
+        """A trial trained another unit; one that an ancestor had trained has no value of the trial's own."""
         run.resource = report.step
+        if report.step <= run.begins_at:
+            return
         run.value = report.metrics.get(self._metric, math.nan)
         improved = self._ranking.better(run.value, run.best_value)
         if improved:
@@ -58,17 +60,21 @@ class Comparison:
         """Where a trial stands, which `run` can be put back to by its fields."""
         return {name: getattr(run, name) for name in _STANDING}
 
+    def is_whole(self, segment: Segment) -> bool:
+        """Whether nothing is wrong with a segment's numbers."""
+        return not self.missing(segment.reports) and not self.divergence(segment.reports)
+
     def missing(self, reports: Sequence[Report]) -> str:
-        """The message about reports without the objective; empty if all have it."""
+        """The message about reports without the objective; empty if all have it, or there is none."""
         for report in reports:
-            if self._metric not in report.metrics:
+            if self._metric and self._metric not in report.metrics:
                 names = ", ".join(sorted(report.metrics)) or "nothing"
                 return f"it reported no {self._metric!r}, which trials are compared by, but {names}"
         return ""
 
     def divergence(self, reports: Sequence[Report]) -> str:
-        """The message about an objective that is not finite; empty if all are."""
-        for report in reports:
+        """The message about an objective that is not finite; empty if all are, or there is none."""
+        for report in reports if self._metric else ():
             if not math.isfinite(value := report.metrics[self._metric]):
                 return f"{self._metric} is {value} at unit {report.step}"
         return ""

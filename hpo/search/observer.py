@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -95,3 +95,7 @@ class Record(Observer, Protocol):
     @property
     def additions(self) -> Sequence[AdditionRow]:
         """The values that persons gave for trials while the job ran, in the order in which they were heard of."""
+
+    @property
+    def stops(self) -> Mapping[str, str]:
+        """Who asked for which trial to be stopped, by the trial's id, as far as that was heard of."""

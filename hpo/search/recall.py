@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 
 CHOSEN: Literal["chosen"] = "chosen"
 TOLD: Literal["told"] = "told"
+STOPPED: Literal["stopped"] = "stopped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,8 @@ class Turn:
     Args:
         number: its place among all turns of the job, from 1.
         trial_id: the trial.
-        kind: `CHOSEN` to be trained on, or `TOLD`: scheduler and searcher were told what its assignment came to.
+        kind: `CHOSEN` to be trained on, `TOLD`: scheduler and searcher were told what its assignment came to, or
+            `STOPPED` by a person, while it was on no gang.
         resource: units at which the trial then stood.
     """
 
@@ -107,6 +109,9 @@ class Recall(Protocol):
             StorageError: its checkpoint cannot be looked at; ask again later.
         """
 
+    def drop(self, trial_id: str) -> None:
+        """A trial has ended otherwise than it did: what else it came to is not asked for."""
+
     def all_told(self) -> None:
         """All turns were taken again: what trials may still come to is not known."""
 
@@ -143,6 +148,9 @@ class FirstRun:
 
     def answer(self, run: TrialRun, stop: int) -> None:
         """See `Recall.answer`."""
+
+    def drop(self, trial_id: str) -> None:
+        """See `Recall.drop`."""
 
     def all_told(self) -> None:
         """See `Recall.all_told`."""
@@ -183,7 +191,11 @@ class Turns:
         return True
 
     def again(
-        self, runs: Mapping[str, TrialRun], choose: Callable[[], TrialRun | None], all_told: Callable[[], None]
+        self,
+        runs: Mapping[str, TrialRun],
+        choose: Callable[[], TrialRun | None],
+        all_told: Callable[[], None],
+        stop: Callable[[TrialRun], object],
     ) -> Iterator[tuple[TrialRun, int]]:
         """Goes through the turns of the run before: each trial that is to be told, and the units that it came to.
 
@@ -191,6 +203,7 @@ class Turns:
             runs: every trial so far, by its id.
             choose: makes the search choose what is trained next, a new trial perhaps.
             all_told: is called once they are over, if the search went through all of them.
+            stop: ends a trial as a person stopped it.
         """
         while self._left:
             turn = self._left[0]
@@ -198,6 +211,9 @@ class Turns:
             under_way = run is not None and run.trial.status == Trial.RUNNING
             if run is not None and under_way and turn.kind == TOLD:
                 yield run, turn.resource
+            elif turn.kind == STOPPED:
+                if run is not None and not run.trial.is_finished():
+                    stop(run)
             elif turn.kind == CHOSEN and not under_way:  # One that lost its workers was chosen twice.
                 self._check(turn, choose())
             if self._left:

@@ -24,6 +24,7 @@ class Work:
         since: when, on the controller's clock.
         heard: when the gang was last heard of.
         reached: the last step that it reported of it.
+        halted: it was asked to end at its next report, as a person stops the trial.
     """
 
     run: TrialRun
@@ -31,6 +32,7 @@ class Work:
     since: float
     heard: float
     reached: int = 0
+    halted: bool = False
 
 
 class Roster:

@@ -45,7 +45,7 @@ class Search:
 
     Args:
         name: the job's name; prefix of its trials' ids.
-        metric: key of the objective in a report's metrics.
+        metric: key of the objective in a report's metrics; empty where there is none.
         mode: "max" or "min".
         max_jobs: trials in all.
         max_parallel_jobs: trials at once.
@@ -113,6 +113,22 @@ class Search:
         return Ranking(maximize=self.mode == "max", by_best=self.best_value)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopped:
+    """A person's stop of a trial.
+
+    Args:
+        by: the person.
+        at: units at which the trial stood then.
+        told: whether its scheduler decided of it as any other there, so that it counts among those that it was compared
+            with; else it left its rung without being compared.
+    """
+
+    by: str
+    at: int
+    told: bool
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class TrialRun:
     """One trial as the controller follows it.
@@ -142,7 +158,9 @@ class TrialRun:
             the old ones may still be removed, or written by a gang that was lost.
         diverged: why its numbers are not finite any more; it then has no value, and that is no failure.
         diverged_from: the units of its last rung then; 0 where it had reached none.
-        stops: its scheduler stopped it while it trained, so that it ends at its next report.
+        stops: its scheduler, or a person, stopped it while it trained, so that it ends at its next report.
+        stopped: a person's stop that it ended by; None where none did.
+        stop_known: likewise in the run before, so that it ends there again.
         origin: where it began, if that was another trial's checkpoint.
         past: how its ancestors trained what its model had there.
         common: a trial before it with the same beginning, and how far it goes; None where none was found.
@@ -181,6 +199,8 @@ class TrialRun:
     details: dict[str, Any] = field(default_factory=dict)
     turns: dict[str, Any] = field(default_factory=dict)
     stops: bool = False
+    stopped: Stopped | None = None
+    stop_known: Stopped | None = None
     origin: Origin | None = None
     past: tuple[Phase, ...] = ()
     common: Origin | None = None
@@ -246,7 +266,7 @@ def standing_of(ranking: Ranking, run: TrialRun) -> Standing:
     """What a trial is ranked by."""
     value, resource = ranking.counts((run.value, run.resource), (run.best_value, run.best_resource))
     lost = FAILED if run.failure else DIVERGED if run.diverged else 0
-    return Standing(value=value, resource=resource, number=run.number, lost=lost)
+    return Standing(value=value, resource=resource, number=run.number, lost=lost, partial=run.stopped is not None)
 
 
 def status_of(run: TrialRun) -> TrialStatus:
@@ -303,7 +323,7 @@ def next_assignment(search: Search, run: TrialRun, stop: int) -> Assignment:
         manifest=run.manifest,
         save_to=storage.join(search.storage_path, run.id, f"{stop:06d}{ending}"),
         objective=search.metric,
-        mode=search.mode,
+        mode=search.mode if search.metric else "",
         by_best=search.best_value,
         goes_on=search.stops_only and run.tuned and stop < run.limit,
     )

@@ -12,11 +12,12 @@ from ray.tune.search import Searcher
 
 from hpo.search.configurations import Configurations, Given, GivenValues, completion_of
 from hpo.search.demand import Demand
+from hpo.search.halts import PersonStops
 from hpo.search.kinship import Forking, Sharing
 from hpo.search.objective import Comparison
 from hpo.search.observer import Record
 from hpo.search.recall import CHOSEN, TOLD, Recall, Turns
-from hpo.search.trial import PROBE, Search, TrialRun, new_run, put_back
+from hpo.search.trial import PROBE, Search, Stopped, TrialRun, new_run, put_back
 from hpo.strategies import Learner, LooksAhead, Verdict, rungs_of
 from trainers.checkpoint import UNKNOWN
 from trainers.gangs import Report, Segment, Served, merged
@@ -64,6 +65,7 @@ class Trials:
         self.rungs = rungs_of(scheduler)
         self.demand = Demand(search, self.rungs.plan)
         self.turns = Turns(recall.turns, kept=search.in_order)
+        self.stops = PersonStops(search, record, scheduler, self.turns, conclude=self.conclude, result=self._result)
         self.completion = completion_of(search, self.rungs.plan)
         self._configurations = Configurations(search, searcher, self.completion, self.objective)
         self.verdict: Verdict | None = None
@@ -82,10 +84,6 @@ class Trials:
         if self.completion.asked:
             self.rungs.set_gate(self._may_go_on)
         self._cuts_told = 0
-
-    def best(self) -> TrialRun | None:
-        """The trial with the best objective; ties to the less resource, then to the first. None if none is finite."""
-        return self.comparison.best(self.runs.values())
 
     @property
     def hopeless(self) -> bool:
@@ -234,23 +232,19 @@ class Trials:
             self._record.rung(cut)
         self._cuts_told = len(cuts)
 
-    def is_whole(self, segment: Segment) -> bool:
-        """Whether nothing is wrong with a segment's numbers."""
-        return not self.comparison.missing(segment.reports) and not self.comparison.divergence(segment.reports)
-
     def booked(self, run: TrialRun, event: Served) -> None:
         """Takes what an assignment came to: a segment, a failure, or numbers that are not finite any more."""
-        self.sharing.booked(run, event, self.milestone(run), whole=self.is_whole)
+        self.sharing.booked(run, event, self.milestone(run), whole=self.comparison.is_whole)
         if event.segment is not None:
-            self._take_up(run, event.segment)
+            self._take_up(run, event.segment, self.stops.at_report(run, event))
         elif event.diverged:
             self._diverge(run, event.error, event.reports)
         else:
-            self.tell(run, event.reports)
+            self._record.reports(run, event.reports)
             self.fail(run, event.error, event.traceback, event.logs)
 
-    def _take_up(self, run: TrialRun, segment: Segment) -> None:
-        """Books a segment and does what the scheduler says of it."""
+    def _take_up(self, run: TrialRun, segment: Segment, stopped: Stopped | None) -> None:
+        """Books a segment and does what the scheduler says of it, or ends the trial as a person stopped it."""
         run.at_rung = run.at_rung or self.comparison.standing(run)
         run.checkpoint, run.manifest = segment.checkpoint, segment.manifest
         run.details = merged(run.details, segment.details)
@@ -262,6 +256,7 @@ class Trials:
             self._diverge(run, divergence, segment.reports)
             return
         rung, stop, action = self._rung(run), self.milestone(run), TrialScheduler.CONTINUE
+        run.stops = run.stops or stopped is not None
         for report in segment.reports:
             self._follow(run, report)
             if run.tuned and report.step >= rung:
@@ -277,17 +272,33 @@ class Trials:
         if not run.tuned:
             run.trial.set_status(Trial.TERMINATED if over else Trial.PENDING)
             self.keep(run)
+        elif stopped is not None:
+            self.stops.end(self, run, stopped, at_rest=False)
         elif action == TrialScheduler.STOP or over:
             run.trial.set_status(Trial.TERMINATED)
             if action != TrialScheduler.STOP or run.stops:
-                result = self.comparison.result(run, run.resource, self.objective(run), run.metrics)
-                self._scheduler.on_trial_complete(self, run.trial, result)
+                self._scheduler.on_trial_complete(self, run.trial, self._result(run))
             self.conclude(run)
         else:
             run.trial.set_status(Trial.PAUSED if action == TrialScheduler.PAUSE else Trial.PENDING)
             self.keep(run)
         self._fork()
         self._judge()
+
+    def _result(self, run: TrialRun) -> dict[str, Any]:
+        return self.comparison.result(run, run.resource, self.objective(run), run.metrics)
+
+    def stop(self, run: TrialRun, stopped: Stopped) -> None:
+        """Ends a trial that is on no gang, as a person stopped it."""
+        self._recall.drop(run.id)
+        self.stops.end(self, run, stopped, at_rest=True)
+        self._fork()
+
+    def stop_again(self, run: TrialRun) -> bool:
+        """Ends a trial that was stopped at rest where it stands now; returns whether it was."""
+        if (stopped := self.stops.again(run)) is not None:
+            self.stop(run, stopped)
+        return stopped is not None
 
     def _ask(self, run: TrialRun, report: Report) -> str:
         """Tells searcher and scheduler of a report; returns the scheduler's word."""
@@ -302,17 +313,14 @@ class Trials:
     def _follow(self, run: TrialRun, report: Report) -> None:
         if run.tuned:
             self.trained += report.step - run.resource
-        if report.step > run.begins_at:
-            self.comparison.take(run, report)
-        else:
-            run.resource = report.step  # An ancestor's units, trained again; its values are not the trial's.
+        self.comparison.take(run, report)
 
     def _diverge(self, run: TrialRun, reason: str, reports: Sequence[Report]) -> None:
         """Ends a trial whose numbers are not finite any more: at once, behind all others, and not as a failure."""
         run.diverged_from = run.at_rung.get("resource", run.resource)
         for report in reports:
             self._follow(run, report)
-        self.tell(run, reports)
+        self._record.reports(run, reports)
         if run.resource < run.diverged_from:
             self.trained -= put_back(run)
         run.diverged, run.value, run.best_value, run.best_resource = reason, math.nan, math.nan, 0
@@ -383,11 +391,6 @@ class Trials:
                 run.value = run.best_value = math.nan
                 run.best_resource = 0
             self.keep(run)
-
-    def tell(self, run: TrialRun, reports: Sequence[Report]) -> None:
-        """Tells the record what a trial reported."""
-        if reports:
-            self._record.reports(run, reports)
 
     def keep(self, run: TrialRun) -> None:
         """Tells the record of a trial as it is now."""

@@ -239,6 +239,7 @@ class _Reports:
     seen: list[tuple[float, float]] = field(default_factory=list)
     stop_requested: bool = False
     additions: Sequence[AdditionRow] = ()
+    stops: Mapping[str, str] = field(default_factory=dict)
 
     def trial(self, run: TrialRun) -> None:
         """See `_CurveGangs.begun`."""

@@ -81,15 +81,18 @@ if TYPE_CHECKING:
     )
     from hpo.strategies.strategy import (
         Believer as Believer,
+        GivesUp as GivesUp,
         Learner as Learner,
         LooksAhead as LooksAhead,
         Prepared as Prepared,
         RungScheduler as RungScheduler,
         Strategy as Strategy,
         Task as Task,
+        Waits as Waits,
         rungs_of as rungs_of,
         unsaid as unsaid,
     )
+    from hpo.strategies.training_strategy import TrainingStrategy as TrainingStrategy
     from hpo.strategies.warm_start import (
         EARLIER as EARLIER,
         WarmStartConfig as WarmStartConfig,

@@ -31,10 +31,17 @@ _DEFAULT = "Bayesian"
 RAY_TUNE = "RayTune"
 """What the record calls the strategy of a searcher or a scheduler of Ray Tune's."""
 
+TRAINING = "Training"
+"""What the record calls the strategy of a single training."""
+
 
 def _homes() -> dict[str, str]:
     """The classes of the strategies that the record has by a name."""
-    return {**STRATEGIES, RAY_TUNE: "hpo.strategies.ray_tune.strategy:RayTuneStrategy"}
+    return {
+        **STRATEGIES,
+        RAY_TUNE: "hpo.strategies.ray_tune.strategy:RayTuneStrategy",
+        TRAINING: "hpo.strategies.training_strategy:TrainingStrategy",
+    }
 
 
 OWN_STRATEGY = "strategy"
@@ -82,6 +89,8 @@ def _check_given(name: str) -> None:
     check_known(name)
     if name == RAY_TUNE:
         raise ConfigurationError(f"strategy is {name!r}; give searcher or scheduler, and leave strategy out")
+    if name == TRAINING:
+        raise ConfigurationError(f"strategy is {name!r}, which is no search; train with hpo.TrainingJob, or hpo train")
 
 
 def in_place_of(strategy: str | Strategy, *, searcher: Any, scheduler: Any) -> str | Strategy:

@@ -180,7 +180,9 @@ class Repeated:
         if resource >= milestone:
             states[trial] = State.FINISHED if milestone == self._max_resource else State.WAITING
         mean = configuration.means.take(list(states).index(trial), resource, value)
-        decided = set() if mean is None else self._core.report(name, resource, mean)
+        # One that is lost may have been here before, and was stopped as it waited.
+        lost = State.FAILED in states.values()
+        decided = set() if mean is None or lost else self._core.report(name, resource, mean)
         return self._decided(decided) | self._left(name)
 
     def fail(self, trial: str) -> set[str]:

@@ -66,6 +66,10 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
         """The index of its bracket in the plan."""
         return self.core.bracket(trial.trial_id)
 
+    def waits(self, trial: Trial) -> bool:
+        """See `Waits.waits`."""
+        return self.core.state(trial.trial_id) is State.WAITING
+
     def no_more_trials(self, tune_controller: Any) -> None:
         """The searcher has nothing left: brackets that are not full count as full."""
         self._carry_out(tune_controller, self.core.close(), current=None)
@@ -115,11 +119,11 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
 
     def on_trial_complete(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> None:
         """Takes a trial that ended by itself out of its bracket; its place is not filled again."""
-        self.on_trial_remove(tune_controller, trial)
+        self._carry_out(tune_controller, self.core.finish(trial.trial_id), current=trial)
 
     def on_trial_remove(self, tune_controller: Any, trial: Trial) -> None:
-        """Takes a trial that was stopped while it waited out of its bracket."""
-        self._carry_out(tune_controller, self.core.finish(trial.trial_id), current=trial)
+        """Takes a trial that was stopped out of its bracket; nobody is compared with it at the rung that it leaves."""
+        self._carry_out(tune_controller, self.core.fail(trial.trial_id), current=trial)
 
     def choose_trial_to_run(self, tune_controller: Any) -> Trial | None:
         """The waiting trial of the earliest bracket, furthest rung first; None if all that may train do."""

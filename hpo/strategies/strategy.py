@@ -73,6 +73,9 @@ class Strategy(ABC):
     rations: ClassVar[bool] = False
     """Whether it says how long each trial trains: hyperparameters of the trainer then do not, nor do other rules."""
 
+    trains_once: ClassVar[bool] = False
+    """Whether it is no search: one configuration is trained once, and compared with nothing."""
+
     @property
     def stops(self) -> bool:
         """Whether it stops trials itself, so that the median rule does not."""
@@ -218,6 +221,22 @@ class LooksAhead(Protocol):
 
     def wants_another(self) -> bool:
         """Whether it has to be shown another new trial before it chooses, as Ray Tune shows its schedulers one."""
+
+
+@runtime_checkable
+class Waits(Protocol):
+    """What a search asks a scheduler at whose rungs trials wait for others."""
+
+    def waits(self, trial: Trial) -> bool:
+        """Whether a trial has come to a rung, and it is not decided yet whether it goes on."""
+
+
+@runtime_checkable
+class GivesUp(Protocol):
+    """What a search tells a searcher to which a trial that a person stopped is none that was as bad as it stood."""
+
+    def gave_up(self, trial_id: str) -> None:
+        """A trial ended between two rungs as a person stopped it: it has the values of its rungs, and no others."""
 
 
 class EveryUnit(RungScheduler):

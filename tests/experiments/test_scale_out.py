@@ -25,7 +25,7 @@ from experiments.shared.benchmark import write
 from experiments.shared.blog import FIRST
 from experiments.shared.published import Options, Steps
 from hpo.report import Measured as Value
-from hpo.search.uncertainty import auc_standard_error, proportion_standard_error
+from hpo.uncertainty import auc_standard_error, proportion_standard_error
 from trainers import Trainer
 from trainers.datasets import load
 

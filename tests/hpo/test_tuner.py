@@ -260,9 +260,11 @@ def test_the_public_names_are_these() -> None:
         "NormalParameter",
         "Prices",
         "StrategyConfig",
+        "TrainingJob",
         "TuningJobCompletionCriteriaConfig",
         "WarmStartConfig",
         "WarmStartTypes",
+        "train",
     ]
     assert all(hasattr(hpo, name) for name in hpo.__all__)
     assert all(hasattr(trainers, name) for name in trainers.__all__)

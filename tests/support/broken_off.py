@@ -48,6 +48,7 @@ class Rows:
     dead: bool = False
     stop_requested: bool = False
     additions: Sequence[AdditionRow] = ()
+    stops: dict[str, str] = field(default_factory=dict)
     lost_lease: bool = False
     name: str = "job"
     before: list[tuple[dict[Any, Any], Any, Any]] = field(default_factory=list)

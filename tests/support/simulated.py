@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -58,6 +58,7 @@ class Kept:
 
     stop_requested: bool = False
     additions: Sequence[AdditionRow] = ()
+    stops: Mapping[str, str] = field(default_factory=dict)
     steps: dict[str, list[int]] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
     cuts: list[Cut] = field(default_factory=list)

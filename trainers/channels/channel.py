@@ -30,7 +30,7 @@ from trainers.channels.memory import (
 )
 from trainers.channels.placed import PlacedChannel, about, check_labels, checked
 from trainers.channels.ray_data import RayData
-from trainers.channels.rows import BASE_MARGIN, LOWER, QID, UPPER, WEIGHT, Coding, checked_roles, named_columns
+from trainers.channels.rows import BASE_MARGIN, QID, ROLES, Coding, check_some, checked_roles, named_columns
 from trainers.channels.table import Heading, Shards, Table, check_shard
 from trainers.errors import ConfigurationError, DataError
 
@@ -137,8 +137,7 @@ class Channel:
             DataError: the source is missing, empty, or holds what is not a number.
         """
         name = name if name is not None else source.name if isinstance(source, Channel) else "data"
-        bounds = {LOWER: label_lower_bound, UPPER: label_upper_bound}
-        given = {WEIGHT: weight, BASE_MARGIN: base_margin, **bounds, QID: qid}
+        given = dict(zip(ROLES, (weight, base_margin, label_lower_bound, label_upper_bound, qid), strict=True))
         with about(name):
             if not isinstance(header, bool | None):
                 raise ConfigurationError(f"header={header!r}: give True, False, or None to have it found out")
@@ -281,9 +280,11 @@ class Channel:
         """Reads what takes less than a second: rows in memory, small local files, and the beginning of larger ones.
 
         Raises:
-            DataError: rows are damaged or fewer than the workers, or labels not what is expected.
+            DataError: rows are damaged or fewer than the workers, labels not what is expected, or a column that is
+                categorical has no category.
         """
         with about(self.name):
+            check_some(self.coding, self.feature)
             if isinstance(self.source, OpenedFolder):
                 self.source.check_workers(num_workers)
             self._check_files(num_workers)

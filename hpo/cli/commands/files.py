@@ -68,7 +68,9 @@ def _write(file: str, text: str, *, force: bool | None) -> None:
         raise ConfigurationError(f"{file!r} cannot be written: {error.strerror or error}") from error
 
 
-def schema() -> None:
+def schema(
+    training: Annotated[bool, typer.Option("--training", help="Of job files for hpo train, instead.")] = False,
+) -> None:
     """Print the JSON schema of job files, for editors.
 
     Editors that speak YAML's language server complete and check a job
@@ -78,4 +80,4 @@ def schema() -> None:
     from hpo.cli.terminal import show_json
     from hpo.job_file import json_schema
 
-    show_json(json_schema())
+    show_json(json_schema(training=training))

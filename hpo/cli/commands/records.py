@@ -1,14 +1,16 @@
-"""Commands that list, describe, stop and delete jobs of the record, and add trials to them."""
+"""Commands that list, describe, stop and delete jobs of the record, and add trials to them or stop some."""
 
 from __future__ import annotations
 
 import sys
 import time
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
 from hpo.cli.options import AsJson, JobName, StoreUrl
+from hpo.cli.shell_completion import job_names
 
 if TYPE_CHECKING:
     from hpo.record import Store
@@ -16,8 +18,22 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.5
 
 
-def jobs(store: StoreUrl = None, as_json: AsJson = False) -> None:
-    """List the tuning jobs, newest first.
+class Kind(StrEnum):
+    """Kinds of jobs."""
+
+    TUNING = "tuning"
+    TRAINING = "training"
+
+
+def jobs(
+    kind: Annotated[
+        Optional[Kind],  # noqa: UP045
+        typer.Option(help="Tuning jobs alone, or single trainings alone."),
+    ] = None,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the jobs, newest first: tuning jobs, and single trainings.
 
     best is the objective of the best trial so far, worker-s are billed
     worker-seconds. A wide terminal also shows who owns a job and where its
@@ -29,34 +45,36 @@ def jobs(store: StoreUrl = None, as_json: AsJson = False) -> None:
     from hpo.record import Store
 
     with Store(store) as opened:
-        rows = overviews(opened)
+        rows = [row for row in overviews(opened) if kind is None or row.kind == kind]
         url = opened.url
     if as_json:
         show_json([job.summary() for job in rows])
     elif rows:
         show(jobs_table(rows, terminal().width))
     else:
-        show(f"No jobs in {url}. To run the first: hpo init, then hpo tune job.yaml")
+        which = f"{kind.value} jobs" if kind else "jobs"
+        show(f"No {which} in {url}. To run the first: hpo init, then hpo tune job.yaml")
 
 
 def describe(name: JobName, store: StoreUrl = None, as_json: AsJson = False) -> None:
     """Show a job: what it found, what it used, and what it was made with.
 
     With --json, the response of SageMaker's
-    DescribeHyperParameterTuningJob, and a Summary in it.
+    DescribeHyperParameterTuningJob, of a single training that of
+    DescribeTrainingJob, and a Summary in it.
     """
     from hpo.cli.snapshot import Snapshot
     from hpo.cli.terminal import show, show_json
     from hpo.cli.views import job_page
     from hpo.record import Store
-    from hpo.sagemaker import describe
+    from hpo.sagemaker import describe_any
 
     with Store(store) as opened:
+        if as_json:
+            show_json(describe_any(opened, name))
+            return
         snapshot = Snapshot.of(opened, opened.job(name))
-    if as_json:
-        show_json(describe(snapshot.job, snapshot.trials))
-    else:
-        show(job_page(snapshot))
+    show(job_page(snapshot))
 
 
 def trials(
@@ -129,6 +147,61 @@ def add_trial(
         show(*added_lines(added))
 
 
+def stop_trial(
+    name: JobName,
+    trial: Annotated[str, typer.Argument(metavar="TRIAL", help="The trial's name.")],
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Stop one trial of a job that runs; the job goes on without it.
+
+    The trial ends at its next report, in whatever process the job runs, and
+    what it found is kept. Its rung is cut among the others, and no trial is
+    suggested in its place. A job that is resumed has it stopped again where
+    it was.
+    """
+    from hpo.cli.terminal import show, show_json
+    from hpo.cli.views import stopped_lines
+    from hpo.record import Store
+    from hpo.sagemaker import stop_trial as stop
+
+    with Store(store) as opened:
+        stopped = stop(opened, name, trial)
+    if as_json:
+        show_json(stopped.to_json())
+    else:
+        show(*stopped_lines(stopped))
+
+
+def acts(
+    name: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Argument(
+            metavar="[NAME]", help="The job's name; without it, those on all jobs.", autocompletion=job_names
+        ),
+    ] = None,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what persons did to a job, or to all: who, when, and how.
+
+    It outlives the jobs: that one was created and deleted stays in the
+    record, and what was done to it in between.
+    """
+    from hpo.cli.terminal import show, show_json
+    from hpo.cli.views import act_lines
+    from hpo.record import Store
+    from hpo.sagemaker import describe_act
+
+    with Store(store) as opened:
+        found = opened.acts(name)
+        url = opened.url
+    if as_json:
+        show_json([describe_act(act) for act in found])
+    else:
+        show(*(act_lines(found, named=name is None) or [f"Nobody has done anything yet in {url}"]))
+
+
 def stop(
     name: JobName,
     wait: Annotated[
@@ -149,7 +222,7 @@ def stop(
     from hpo.cli.views import value_text
     from hpo.jobs import end_abandoned
     from hpo.record import Store
-    from hpo.sagemaker import describe
+    from hpo.sagemaker import describe_any
     from hpo.text import count
 
     out = terminal(stderr=as_json)
@@ -159,8 +232,9 @@ def stop(
             out.print(f"Asked {name} to stop; its trials end at their next report.", markup=False)
             _wait_for_end(opened, name, wait)
         snapshot = Snapshot.of(opened, opened.job(name))
-    if as_json:
-        show_json(describe(snapshot.job, snapshot.trials))
+        described = describe_any(opened, name) if as_json else None
+    if described is not None:
+        show_json(described)
         return
     if asked and snapshot.status == "Stopping":
         out.print(

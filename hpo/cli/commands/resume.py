@@ -41,7 +41,7 @@ def resume(
     from hpo.job_file import limits_of
     from hpo.jobs import check_allowed, drive, exit_code, in_record, look_here_too
     from hpo.record import Store
-    from hpo.sagemaker import describe, tuned_trials
+    from hpo.sagemaker import describe_any
 
     limits = limits_of(set_ or ())
     with Store(store) as opened:
@@ -63,6 +63,6 @@ def resume(
         )
     if as_json:
         with Store(store) as opened:
-            show_json(describe(opened.job(name), tuned_trials(opened, name)))
+            show_json(describe_any(opened, name))
     if code := exit_code(ended):
         raise typer.Exit(code)

@@ -1,4 +1,4 @@
-"""The command that runs a tuning job on a Ray cluster."""
+"""The command that runs a job on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hpo.cli.options import Address, AllowCode, AsJson, DataDir, Overrides
 from trainers.errors import ConfigurationError, WarmbandError
 
 if TYPE_CHECKING:
-    from hpo.job_file import JobSpec
+    from hpo.job_file import JobSpec, TrainingSpec
     from hpo.jobs import JobsServer
 
 START_SECONDS = 60.0
@@ -37,27 +37,34 @@ def submit(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show what the job prints, until its end.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a tuning job on a Ray cluster, through Ray's Jobs API.
+    """Run a job on a Ray cluster, through Ray's Jobs API.
 
-    The working directory is uploaded, and hpo tune runs in it on the
-    cluster, with the packages, the WARMBAND_STORE and the credentials of
+    The working directory is uploaded, and hpo tune, or of a file without
+    the group tuning hpo train, runs in it on the cluster, with the packages, the WARMBAND_STORE and the credentials of
     the cluster's nodes. Data has to be where they see it. The command
     returns when the job runs; the job goes on whatever becomes of this
     machine.
     """
     from hpo.cli.terminal import show_json, terminal
-    from hpo.job_file import read_job
+    from hpo.job_file import TrainingSpec, read_any
     from hpo.jobs import JobsServer, check_no_password, name_from
     from hpo.text import printer
 
     folder, file = _inside(job, working_dir)
     overrides = [*(set_ or []), *([f"name={name}"] if name else [])]
-    spec = read_job(job, overrides, allow_code=allow_code)
+    spec = read_any(job, overrides, allow_code=allow_code)
+    once = isinstance(spec, TrainingSpec)
     for text in (*(set_ or ()), spec.store or ""):
         check_no_password(text)
     name = spec.name or name_from(spec.trainer.type.replace("_", ""))
     _check(spec)
-    command = ["hpo", "tune", file, *_options(set_, name, data_dir), *(["--allow-code"] if allow_code else [])]
+    command = [
+        "hpo",
+        "train" if once else "tune",
+        file,
+        *_options(set_, name, data_dir),
+        *(["--allow-code"] if allow_code else []),
+    ]
     out = terminal(stderr=as_json)
     say = printer(out)
     server = JobsServer(address)
@@ -74,7 +81,13 @@ def submit(
         say(f"\n{name} goes on; stop it with: hpo stop {name}")
         raise typer.Exit(130) from None
     if as_json:
-        show_json({"HyperParameterTuningJobName": name, "SubmissionId": submission, "Address": server.address})
+        show_json(
+            {
+                "TrainingJobName" if once else "HyperParameterTuningJobName": name,
+                "SubmissionId": submission,
+                "Address": server.address,
+            }
+        )
     if follow or wait:
         _report_end(server, submission, say, name)
     elif shown:
@@ -100,7 +113,7 @@ def _inside(job: str, working_dir: str) -> tuple[Path, str]:
     return folder, str(file.relative_to(folder))
 
 
-def _check(spec: JobSpec) -> None:
+def _check(spec: JobSpec | TrainingSpec) -> None:
     """Checks here what needs nothing of the cluster: prices, trackers' packages and training functions are there.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The command that runs a tuning job."""
+"""The commands that run a job here: a tuning job, or a single training."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hpo.cli.options import AllowCode, AsJson, DataDir, Overrides, StoreUrl, Verbose, overrides
+from hpo.cli.options import LOG_WIDTH, AllowCode, AsJson, DataDir, Overrides, StoreUrl, Verbose, overrides
 
 if TYPE_CHECKING:
-    from hpo.job_file import JobSpec
+    from rich.console import Console
 
-LOG_WIDTH = 100
-"""Columns of what goes into the log of a Ray job, where people read it."""
+    from hpo.job_file import JobSpec, TrainingSpec
 
 
 def tune(
@@ -56,3 +55,71 @@ def _run(spec: JobSpec, data_dir: str | None, verbose: bool, as_json: bool) -> N
     finally:
         if as_json and tuner.latest_tuning_job is not None:
             show_json(tuner.describe())
+
+
+def train(
+    job: Annotated[str, typer.Argument(metavar="JOB.yaml", help="The job file.")],
+    name: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="NAME", help="The job's name, over what the file says."),
+    ] = None,
+    wait: Annotated[
+        bool,
+        typer.Option("--wait/--no-wait", help="Wait for the end, or leave it to a process in the background."),
+    ] = True,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check the job and its data, and run nothing.")] = False,
+    data_dir: DataDir = None,
+    set_: Overrides = None,
+    store: StoreUrl = None,
+    allow_code: AllowCode = False,
+    verbose: Verbose = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train one configuration, as a job with a name, a bill and logs.
+
+    The job file is one without the group tuning. Of one that has it,
+    objective, limits and seed are taken, and each hyperparameter with a
+    range needs a value under trainer.hyperparameters. The training goes
+    on from its last checkpoint if it loses its workers; hpo resume goes
+    on with one that was stopped, or whose driver died. With --no-wait
+    the job runs on the Ray cluster that is named, else in the background
+    of this machine. With --json, standard output is what hpo describe
+    --json prints, and all else goes to standard error.
+    """
+    from hpo.cli.terminal import terminal
+    from hpo.job_file import read_training
+    from hpo.jobs import check_pinned, ray_job
+
+    given = overrides(set_, name=name, store=store)
+    spec = read_training(job, given, allow_code=allow_code)
+    check_pinned()
+    console = terminal(stderr=as_json)
+    if ray_job():
+        console.width = LOG_WIDTH
+    _run_training(spec, console, data_dir, verbose=verbose, wait=wait, dry_run=dry_run, as_json=as_json)
+
+
+def _run_training(
+    spec: TrainingSpec,
+    console: Console,
+    data_dir: str | None,
+    *,
+    verbose: bool,
+    wait: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    from hpo.cli.terminal import show_json, working
+    from hpo.training import TrainingJob
+
+    training = TrainingJob.of(**spec.arguments(), console=console, verbose=verbose)
+    channels = spec.channels(data_dir)
+    if dry_run:
+        training.check(channels, spec.name)
+        return
+    try:
+        with working(as_json=as_json):
+            training.fit(channels, spec.name, wait)
+    finally:
+        if as_json and training.name is not None:
+            show_json(training.describe())

@@ -9,8 +9,10 @@ if TYPE_CHECKING:
     from hpo.cli.views.jobs import jobs_table as jobs_table
     from hpo.cli.views.page import job_page as job_page
     from hpo.cli.views.trials import (
+        act_lines as act_lines,
         added_lines as added_lines,
         failures as failures,
+        stopped_lines as stopped_lines,
         trials_table as trials_table,
         waiting_lines as waiting_lines,
     )

@@ -11,11 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from hpo.cli.snapshot import Snapshot
-from hpo.cli.views.trials import failures, waiting_lines
+from hpo.cli.views.trials import act_lines, failures, waiting_lines
 from hpo.cli.views.words import STYLES, ago, cost_text, settings, status_text, value_text
 from hpo.jobs import raises
-from hpo.record import EARLIER_BEST, LedgerKind, holder_of, repeats_of, tags_of, when
+from hpo.record import EARLIER_BEST, LedgerKind, holder_of, is_training, repeats_of, tags_of, when
 from hpo.text import (
+    count,
     details_text,
     enumerated,
     forecast_text,
@@ -38,13 +39,15 @@ def job_page(snapshot: Snapshot) -> RenderableType:
     parts: list[RenderableType] = [status]
     if snapshot.reason:
         parts.append(Text(snapshot.reason, style=STYLES.get(snapshot.status, "")))
-    sections = {
-        "Found": _found(snapshot),
+    once = is_training(snapshot.job)
+    sections: dict[str, dict[str, RenderableType]] = {
+        "Found": _trained(snapshot) if once else _found(snapshot),
         "Used": _used(snapshot),
-        "Search": _search(snapshot),
+        **({"Training": _training(snapshot)} if once else {"Search": _search(snapshot)}),
         "Trainer": _trainer(snapshot),
         "Data": _data(snapshot.job.spec["inputs"]),
         "Driver": _driver(snapshot),
+        "Acts": {"": "\n".join(act_lines(snapshot.acts))} if snapshot.acts else {},
     }
     for title, rows in sections.items():
         parts += ["", Text(title, style="bold"), _section(rows)] if rows else []
@@ -86,20 +89,61 @@ def _found(snapshot: Snapshot) -> dict[str, RenderableType]:
     return {**rows, "model": best.checkpoint}
 
 
+def _trained(snapshot: Snapshot) -> dict[str, RenderableType]:
+    """What a single training came to, so far or at its end."""
+    trial, spec = next(iter(snapshot.trials), None), snapshot.job.spec
+    if trial is None:
+        return {"trained": "nothing yet"}
+    unit = spec.get("unit") or "unit"
+    rows: dict[str, RenderableType] = {"trained": f"{count(trial.resource, unit)}, {trial.status.lower()}"}
+    metrics = (snapshot.job.summary.get("training") or {}).get("metrics") or {}
+    if metrics:
+        rows["metrics"] = ", ".join(f"{name} {value_text(value)}" for name, value in metrics.items())
+    if (value := snapshot.objective(trial)) is not None:
+        goal = f"{spec['objective_value']} value of {spec['objective_metric_name']}"
+        rows["objective"] = f"{value_text(value)}, the {goal}"
+    if details := details_text(trial.details):
+        rows["details"] = details
+    return {**rows, "model": trial.checkpoint}
+
+
+def _training(snapshot: Snapshot) -> dict[str, RenderableType]:
+    """How a single training is carried out."""
+    spec = snapshot.job.spec
+    rungs = (snapshot.job.plan.get("brackets") or [{"rungs": []}])[0]["rungs"]
+    rows: dict[str, RenderableType] = {"seed": str(spec["random_seed"])}
+    if rungs:
+        rows["checkpoints"] = f"{len(rungs)}, the first after {count(rungs[0], spec.get('unit') or 'unit')}"
+    if limits := [*_limits(snapshot), *raises(spec)]:
+        rows["limits"] = "\n".join(limits)
+    return rows
+
+
+def _limits(snapshot: Snapshot) -> list[str]:
+    """A job's limits of time and cost."""
+    spec, limits = snapshot.job.spec, []
+    if spec["max_runtime_in_seconds"]:
+        limits.append(f"{spec['max_runtime_in_seconds']} s at most")
+    if spec.get("max_cost") and snapshot.tariff:
+        limits.append(f"{money(spec['max_cost'], snapshot.tariff.currency)} at most")
+    return limits
+
+
 def _used(snapshot: Snapshot) -> dict[str, RenderableType]:
     job = snapshot.job
     counts = Counter(trial.status for trial in snapshot.trials)
-    statuses = ", ".join(f"{count} {status.lower()}" for status, count in counts.items())
+    statuses = ", ".join(f"{number} {status.lower()}" for status, number in counts.items())
     reached = snapshot.used
     possible = snapshot.job.plan.get("max_resource", 0) * job.spec["max_jobs"]
     started = when(job.created_at).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
     stopped = bool(job.summary.get("stopped"))
     kinds = [kind for kind in get_args(LedgerKind) if kind in snapshot.seconds]
     parts = ", ".join(f"{kind} {snapshot.seconds[kind]:.1f}" for kind in kinds)
+    whole = "" if is_training(job) else " that as many full trials would train"
+    trials = f"{snapshot.done} of {snapshot.planned}" + (f": {statuses}" if statuses else "")
     return {
-        "trials": f"{snapshot.done} of {snapshot.planned}" + (f": {statuses}" if statuses else ""),
-        "units": f"{reached} of {possible} that as many full trials would train"
-        + (f" ({reached / possible:.1%})" if possible else ""),
+        **({} if is_training(job) else {"trials": trials}),
+        "units": f"{reached} of {possible}{whole}" + (f" ({reached / possible:.1%})" if possible else ""),
         "time": f"{snapshot.runtime:.1f} s, from {started}",
         "billed": f"{snapshot.worker_seconds:,.1f} worker-seconds"
         + (f", {cost}" if (cost := cost_text(snapshot.tariff, snapshot.worker_seconds)) else "")
@@ -110,11 +154,8 @@ def _used(snapshot: Snapshot) -> dict[str, RenderableType]:
 
 def _search(snapshot: Snapshot) -> dict[str, RenderableType]:
     spec = snapshot.job.spec
-    limits = f"{spec['max_jobs']} trials, {spec['max_parallel_jobs']} at once"
-    if spec["max_runtime_in_seconds"]:
-        limits += f", {spec['max_runtime_in_seconds']} s at most"
-    if spec.get("max_cost") and snapshot.tariff:
-        limits += f", {money(spec['max_cost'], snapshot.tariff.currency)} at most"
+    trials = f"{spec['max_jobs']} trials, {spec['max_parallel_jobs']} at once"
+    limits = ", ".join([trials, *_limits(snapshot)])
     rows: dict[str, RenderableType] = {"strategy": strategy_text(spec), "limits": "\n".join([limits, *raises(spec)])}
     rows["seed"] = str(spec["random_seed"])
     brackets = [
@@ -123,7 +164,7 @@ def _search(snapshot: Snapshot) -> dict[str, RenderableType]:
     ]
     if brackets:
         counted = Counter(brackets).items()
-        rows["brackets"] = "\n".join(f"{line} ({count} times)" if count > 1 else line for line, count in counted)
+        rows["brackets"] = "\n".join(f"{line} ({times} times)" if times > 1 else line for line, times in counted)
     grid = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for name, bounds in spec["hyperparameter_ranges"].items():
         grid.add_row(Text(name), Text(range_text(bounds)))

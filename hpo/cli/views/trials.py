@@ -12,8 +12,8 @@ from rich.text import Text
 
 from hpo.cli.snapshot import Snapshot
 from hpo.cli.views.words import STYLES, ago, cost_text, settings, value_text
-from hpo.record import TrialRow, repeats_of, status_and_reason
-from hpo.sagemaker import Added
+from hpo.record import ActRow, TrialRow, repeats_of, status_and_reason, when
+from hpo.sagemaker import Added, StoppedTrial
 from hpo.text import count, short
 
 _GAP = "  "
@@ -42,7 +42,7 @@ def trials_table(snapshot: Snapshot, width: int) -> RenderableType:
 
 
 def failures(trials: Sequence[TrialRow], *, limit: int | None = None, tracebacks: bool = False) -> Group | None:
-    """Why trials failed or diverged, if any did."""
+    """Why trials failed, diverged or were stopped by persons, if any did."""
     parts: list[RenderableType] = []
     by_status = {status: [trial for trial in trials if trial.status == status] for status in ("Failed", "Diverged")}
     for status, group in by_status.items():
@@ -54,12 +54,16 @@ def failures(trials: Sequence[TrialRow], *, limit: int | None = None, tracebacks
                 parts.append(Text(trial.traceback.rstrip() + "\n", style="dim"))
         if limit is not None and len(group) > limit:
             parts.append(Text(f"  and {len(group) - limit} more: hpo trials {group[0].job} shows them"))
+    if stopped := [trial for trial in trials if trial.stopped]:
+        parts.append(Text("Trials that persons stopped", style="bold"))
+        parts += [Text(f"  {trial.trial_id}: stopped by {trial.stopped_by}") for trial in stopped]
     return Group(*parts) if parts else None
 
 
 def waiting_lines(snapshot: Snapshot) -> list[str]:
-    """What persons gave for trials and no trial has taken yet, a line each."""
-    return [
+    """What persons asked for and has not happened yet, a line each: trials to add, and trials to stop."""
+    stops = [f"Stops at its next report: {trial}, asked for by {by}" for trial, by in snapshot.to_stop.items()]
+    return stops + [
         f"Waits for a trial: {settings(addition.hyperparameters)}, added {ago(snapshot.job.now - addition.at)} ago"
         for addition in snapshot.waiting
     ]
@@ -73,6 +77,50 @@ def added_lines(added: Added) -> list[str]:
     if status not in ("InProgress", "Stopping"):
         lines.append(f"{name} is {status}: {reason}; it goes on with: hpo resume {name}")
     return [*lines, f"Look with: hpo trials {name}"]
+
+
+def stopped_lines(stopped: StoppedTrial) -> list[str]:
+    """What becomes of a trial that is to be stopped, and where that is seen."""
+    job, trial = stopped.job, stopped.trial
+    status, reason = status_and_reason(job)
+    line = (
+        f"{trial.trial_id}, {trial.status} after {trial.resource} units, ends at its next report; {job.name} goes on."
+    )
+    if status not in ("InProgress", "Stopping"):
+        line = f"{trial.trial_id} stops once {job.name} goes on, which is {status}: {reason}; hpo resume {job.name}"
+    return [line, f"Look with: hpo trials {job.name}"]
+
+
+def act_lines(acts: Sequence[ActRow], *, named: bool = False) -> list[str]:
+    """What persons did, a line each.
+
+    Args:
+        acts: by time.
+        named: whether each line names its job.
+    """
+    return [
+        f"{when(act.at).astimezone():%Y-%m-%d %H:%M:%S}  {act.by} ({act.door}): {act_text(act)}"
+        + (f" {act.job}" if named else "")
+        + (", which was deleted since" if act.gone_at is not None and act.kind != "deleted" else "")
+        for act in acts
+    ]
+
+
+def act_text(act: ActRow) -> str:
+    """An act in words."""
+    given = act.arguments
+    match act.kind:
+        case "cloned":
+            return f"created as a clone of {given.get('of')}"
+        case "raised":
+            return "raised " + ", ".join(f"{name} from {was} to {now}" for name, (was, now) in given.items())
+        case "trial_added":
+            return f"added a trial with {settings(given.get('hyperparameters', {}))}"
+        case "trial_stopped":
+            return f"stopped trial {given.get('trial')}"
+        case "deleted" if why := given.get("why"):
+            return f"deleted, since {why}"
+    return act.kind
 
 
 def _widths(heads: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> list[int]:
@@ -113,7 +161,7 @@ def _main_heads(snapshot: Snapshot) -> list[str]:
     cost, given = ["cost"] if snapshot.tariff else [], ["given"] if _any_given(snapshot) else []
     means = [f"mean of {repeats_of(snapshot.job)}"] if snapshot.means else []
     forked = ["began from"] if _is_forked(snapshot) else []
-    return ["trial", "status", metric, *means, "units", *forked, "worker-s", *cost, *given]
+    return ["trial", "status", *([metric] if metric else []), *means, "units", *forked, "worker-s", *cost, *given]
 
 
 def _main(snapshot: Snapshot, trial: TrialRow) -> list[str]:
@@ -121,7 +169,7 @@ def _main(snapshot: Snapshot, trial: TrialRow) -> list[str]:
     return [
         trial.trial_id,
         trial.status,
-        value_text(snapshot.objective(trial)),
+        *([value_text(snapshot.objective(trial))] if snapshot.job.spec["objective_metric_name"] else []),
         *([_mean(snapshot, trial)] if snapshot.means else []),
         str(trial.resource),
         *([trial.origin] if _is_forked(snapshot) else []),

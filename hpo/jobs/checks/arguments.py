@@ -70,8 +70,11 @@ def check_arguments(estimator: object, objective_metric_name: object, ranges: ob
 
     if not isinstance(estimator, Trainer):
         raise ConfigurationError(f"estimator is {estimator!r}; give a trainer, such as XGBoostTrainer(...)")
-    check_objective_name(objective_metric_name, of_channel=estimator.needs_train)
-    if not isinstance(ranges, Mapping) or not ranges:
+    strategy = options["strategy"]
+    once = isinstance(strategy, Strategy) and strategy.trains_once
+    if objective_metric_name or not once:
+        check_objective_name(objective_metric_name, of_channel=estimator.needs_train)
+    if not isinstance(ranges, Mapping) or not (ranges or once):
         raise ConfigurationError(
             f"hyperparameter_ranges is {ranges!r}; give a dict with a range for each hyperparameter to "
             "tune, such as {'eta': ContinuousParameter(0.01, 0.3)}, or autotune=True"
@@ -140,12 +143,13 @@ def check_limits(**limits: Any) -> None:
         )
 
 
-def check_no_others(others: Iterable[str], known: Iterable[str]) -> None:
-    """Refuses arguments of a tuner that it does not have.
+def check_no_others(others: Iterable[str], known: Iterable[str], of: str = "HyperparameterTuner") -> None:
+    """Refuses arguments of a tuner or a training that it does not have.
 
     Args:
         others: what was given beside those it has.
         known: those it has.
+        of: the class.
 
     Raises:
         ConfigurationError: naming the first, and the nearest that there is.
@@ -153,9 +157,7 @@ def check_no_others(others: Iterable[str], known: Iterable[str]) -> None:
     for name in others:
         if name in _RAY_TUNES:
             raise ConfigurationError(f"{name} is Ray Tune's; give it to a HyperparameterTuner as {_RAY_TUNES[name]}")
-        raise ConfigurationError(
-            f"a HyperparameterTuner has no argument {name!r}; leave it out" + did_you_mean(name, known)
-        )
+        raise ConfigurationError(f"a {of} has no argument {name!r}; leave it out" + did_you_mean(name, known))
 
 
 def trial_name(value: object) -> str | None:

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from hpo.jobs.files import remove_copies
 from hpo.jobs.launch import supervisor
 from hpo.jobs.launch.ray_jobs import ADDRESS_VARIABLES, JobsServer
-from hpo.record import JobRow, Store, is_away, is_dead, tags_of, this_process
+from hpo.record import ACTS_AS, JobRow, Store, actor, is_away, is_dead, tags_of, this_process
 from trainers import storage
 from trainers.errors import ConfigurationError, LeaseError, WarmbandError
 from trainers.trainer import Trainer
@@ -118,7 +118,8 @@ def start(
                 where, failed = f"as Ray job {submission} on {server.address}", partial(server.failure, submission)
         except WarmbandError:
             if not resume:  # Nothing was run: the name is free again.
-                opened.delete_job(name, partial(remove_copies, storage.join(before.spec["storage_path"], name)))
+                copies = partial(remove_copies, storage.join(before.spec["storage_path"], name))
+                opened.delete_job(name, copies, why="it could not be started")
             raise
         begun = _wait_until_driven(opened, before, failed)
     return where if begun else f"{where}; it has not begun after {START_SECONDS:g} s"
@@ -179,13 +180,14 @@ def _wait_until_driven(store: Store, before: JobRow, failed: Callable[[], str]) 
 
 
 def _reaching(store: Store, server: JobsServer) -> dict[str, str]:
-    """The variable that lets a driver on the cluster find the record; none where the nodes have to have it themselves.
+    """Variables by which a driver on the cluster knows who started it, and finds the record, if it has no secret.
 
     Raises:
         ConfigurationError: the record is a file that no other machine reads.
     """
+    acts = {ACTS_AS: actor().to_text()}
     if store.has_secret:
-        return {}  # Ray would show it.
+        return acts  # Ray would show it: the nodes have to have it themselves.
     url = sa.make_url(store.url)
     if url.get_backend_name() == "sqlite":
         if not _is_here(server.address):
@@ -195,7 +197,7 @@ def _reaching(store: Store, server: JobsServer) -> dict[str, str]:
                 "nodes"
             )
         url = url.set(database=os.path.abspath(str(url.database)))
-    return {"WARMBAND_STORE": url.render_as_string()}
+    return {**acts, "WARMBAND_STORE": url.render_as_string()}
 
 
 def _is_here(address: str) -> bool:
@@ -242,6 +244,8 @@ def end_abandoned(store: Store, name: str) -> bool:
         return False
     # By a writer, whose lease ends a driver that was only cut off.
     with suppress(LeaseError), store.writer(name, job.driver) as writer:
-        writer.job(status="Stopped", reason="stopped after its driver had died", ended_at=job.heard)
+        with writer.at_once():
+            writer.job(status="Stopped", reason="stopped after its driver had died", ended_at=job.heard)
+            writer.act("stopped", {})
         return True
     return False

@@ -18,7 +18,7 @@ from types import FrameType
 import psutil
 
 from hpo.jobs.launch.whereabouts import JOB_CONFIG, LOG
-from hpo.record import LONGEST_WAIT, JobRow, Store, is_held
+from hpo.record import ACTS_AS, LONGEST_WAIT, JobRow, Store, acting, actor, is_held
 from trainers.errors import ConfigurationError, LeaseError, WarmbandError
 from trainers.home import home
 from trainers.loopback import LOOPBACK_VARIABLE
@@ -202,7 +202,7 @@ class Supervisor:
 
     def _ask_to_stop(self) -> None:
         """By the record: a machine that shuts down has sent the driver its signal already, and the second is harsh."""
-        with suppress(WarmbandError), Store() as store:
+        with suppress(WarmbandError), Store() as store, acting(by="", door="signal"):
             store.request_stop(self._name)
 
     def _over(self, code: int, deaths: int) -> bool:
@@ -258,6 +258,7 @@ def _environment(store: str | None, log: Path) -> dict[str, str]:
         **kept,
         **variables,
         LOG: str(log),
+        ACTS_AS: actor().to_text(),
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(filter(None, path))),
     }
 

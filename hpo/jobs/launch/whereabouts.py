@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
 import re
 from typing import Any
+
+from hpo.record import user
 
 LOG = "WARMBAND_DRIVER_LOG"
 """Environment variable: the file that the driver's output goes to."""
@@ -40,10 +41,7 @@ def driver_details() -> dict[str, Any]:
 
 def owner() -> str:
     """The user whose job this is: who submitted it, else who runs this process."""
-    try:
-        return ray_job().get("owner") or getpass.getuser()
-    except (KeyError, OSError):  # Containers run users that no file names.
-        return str(os.getuid())
+    return ray_job().get("owner") or user()
 
 
 def without_password(url: str) -> str:

@@ -19,5 +19,9 @@ if TYPE_CHECKING:
     from hpo.report.page.page import Block as Block, Page as Page, Section as Section
     from hpo.report.page.render import template as template
     from hpo.report.page.sections import job_page as job_page, job_sections as job_sections
+    from hpo.report.page.training import (
+        training_subtitle as training_subtitle,
+        training_verdict as training_verdict,
+    )
 
 load_when_used(__name__)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hpo.jobs import raises
-from hpo.record import repeats_of, when
+from hpo.record import is_training, repeats_of, when
 from hpo.report.data import JobData
 from hpo.report.page.blocks import Facts, Table
 from hpo.report.page.page import Block, Section
@@ -19,7 +19,7 @@ _MACHINE = {"platform": "platform", "cpus": "processors", "memory_bytes": "memor
 
 def origin(data: JobData) -> Section:
     """Settings and surroundings that one answer depends on."""
-    blocks: list[Block] = [Facts(list(_search(data)), "Search")]
+    blocks: list[Block] = [Facts(list(_search(data)), "Training" if is_training(data.job) else "Search")]
     if inputs := data.job.spec.get("inputs"):
         blocks.append(_inputs(inputs))
     recorded: Mapping[str, Any] = data.job.spec.get("environment") or {}
@@ -36,7 +36,9 @@ def origin(data: JobData) -> Section:
 def _search(data: JobData) -> Iterator[tuple[str, object]]:
     spec = data.job.spec
     scaling = spec["estimator"]["scaling"]
-    yield "strategy", strategy_text(spec)
+    once = is_training(data.job)
+    if not once:
+        yield "strategy", strategy_text(spec)
     yield "trainer", spec["estimator"]["trainer"]
     yield "workers", workers_text(spec)
     if resources := scaling.get("resources_per_worker"):
@@ -44,7 +46,8 @@ def _search(data: JobData) -> Iterator[tuple[str, object]]:
     elif scaling.get("use_gpu"):
         yield "a worker holds", "a GPU"
     each = f", {repeats} of each configuration" if (repeats := repeats_of(data.job)) > 1 else ""
-    yield "trials", f"{spec['max_jobs']}, {spec['max_parallel_jobs']} at once{each}"
+    if not once:
+        yield "trials", f"{spec['max_jobs']}, {spec['max_parallel_jobs']} at once{each}"
     yield "seed", str(spec["random_seed"])
     yield "started", when(data.job.created_at)
     if seconds := spec.get("max_runtime_in_seconds"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hpo.record import repeats_of
+from hpo.record import is_training, repeats_of
 from hpo.report.data import JobData
 from hpo.report.figures import job_figures
 from hpo.report.page.blocks import Code, Column, Measured, Table, Text
@@ -14,6 +14,12 @@ from hpo.report.page.origin import origin
 from hpo.report.page.page import Block, Page, Section
 from hpo.report.page.result import configuration, result
 from hpo.report.page.spending import spending
+from hpo.report.page.training import (
+    training_configuration,
+    training_result,
+    training_subtitle,
+    training_verdict,
+)
 from hpo.report.pictures import Figure
 from hpo.text import first_line
 
@@ -41,11 +47,17 @@ OPENED_FAILURES = 50
 
 def job_page(data: JobData) -> Page:
     """The page of one job, whatever has become of it."""
+    if is_training(data.job):
+        return Page(data.title, training_verdict(data), job_sections(data), subtitle=training_subtitle(data))
     return Page(data.title, verdict(data), job_sections(data), subtitle=subtitle(data))
 
 
 def job_sections(data: JobData) -> list[Section]:
     """A job's parts without its verdict; a page may hold those of several jobs. Empty ones are left out."""
+    if is_training(data.job):
+        pictures = _pictures(data, job_figures(data))
+        trained = (training_result(data), *pictures, training_configuration(data), _failures(data), origin(data))
+        return [part for part in trained if part.blocks]
     parts = [result(data), *_pictures(data, job_figures(data)), configuration(data), _autotune(data), _trials(data)]
     return [part for part in (*parts, _failures(data), origin(data)) if part.blocks]
 

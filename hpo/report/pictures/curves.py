@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
-from hpo.record import TrialRow
+from hpo.record import TrialRow, is_training
 from hpo.report.data import JobData
 from hpo.report.pictures import look
 from hpo.report.pictures.figure import Figure
@@ -74,6 +74,8 @@ def headline(data: JobData) -> str:
     """How much of what the trials could have used they did use."""
     used, possible = data.used, data.possible
     share = f" ({used / possible:.0%})" if possible else ""
+    if is_training(data.job):
+        return f"Trained {used:,} of {possible:,} {data.unit}s{share}"
     return f"{count(len(data.trials), 'trial')} used {used:,} of {possible:,} possible {data.unit}s{share}"
 
 

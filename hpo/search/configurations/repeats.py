@@ -12,7 +12,18 @@ from ray.tune.search import Searcher
 
 from hpo.search.configurations.given import Given
 from hpo.search.trial import Search, TrialRun
-from hpo.strategies import AsTheyCome, Believer, Completion, Learner, Means, Plan, Verdict, configurations_of, mean
+from hpo.strategies import (
+    AsTheyCome,
+    Believer,
+    Completion,
+    GivesUp,
+    Learner,
+    Means,
+    Plan,
+    Verdict,
+    configurations_of,
+    mean,
+)
 
 
 def completion_of(search: Search, plan: Plan | None) -> Completion:
@@ -110,8 +121,12 @@ class Configurations:
         value = mean(map(self._objective, runs)) if self._repeats > 1 else self._objective(run)
         failed, lost = (any(each.failure for each in runs), any(each.failure or each.diverged for each in runs))
         # Searchers that learn take no value that is not finite.
+        stopped = any(each.stopped for each in runs)
+        lost, value = (True, math.nan) if stopped and self._repeats > 1 else (lost, value)  # There is no mean.
         told = None if lost else self._as_one(number, result, value)
-        if run.suggested:
+        if stopped and run.suggested and isinstance(self._searcher, GivesUp):
+            self._searcher.gave_up(self._names[number])
+        elif run.suggested:
             self._searcher.on_trial_complete(self._names[number], result=told, error=lost)
         if not any(each.cut for each in runs):
             resource = max(each.resource for each in runs)

@@ -104,6 +104,11 @@ class History:
         trial.over = True
         self._settle()
 
+    def gave_up(self, number: int) -> None:
+        """A trial was stopped by a person, wherever it stood: its values at rungs are all that is known of it."""
+        self._trials[number].over = True
+        self._settle()
+
     def reached(self, number: int) -> int:
         """The last rung at which a trial's value is known; 0 before the first."""
         return max(self._trials[number].values, default=0)

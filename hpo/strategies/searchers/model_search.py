@@ -129,6 +129,11 @@ class ModelSearch(Searcher):
         self._history.ended(self._numbers[trial_id], reached, value)
         self._compute_ahead()
 
+    def gave_up(self, trial_id: str) -> None:
+        """See `GivesUp.gave_up`."""
+        self._history.gave_up(self._numbers[trial_id])
+        self._compute_ahead()
+
     def save(self, checkpoint_path: str) -> None:
         """Nothing is saved: a job that is resumed is told its trials and results once more."""
 

@@ -65,6 +65,7 @@ def rows_of(kind: type, table: pa.Table) -> list[Any]:
             nested["details"] = decode(json.loads(values["details"]))
             nested["files"] = json.loads(values["files"])
             nested["turns"] = json.loads(values["turns"])
+            nested["stopped"] = json.loads(values["stopped"])
             nested["believed"] = json.loads(values["believed"])
         plain = {key: value for key, value in values.items() if "." not in key}
         found.append(kind(**{**plain, **nested}))

@@ -168,7 +168,7 @@ def test_the_record_itself_is_no_place_for_a_study(store: Store, tmp_path: Path)
     with pytest.raises(ConfigurationError, match="perhaps the record of your jobs; give Optuna a database of its own"):
         to_optuna("job", url(tmp_path), store=url(tmp_path))
     tables = sa.inspect(sa.create_engine(url(tmp_path))).get_table_names()
-    ours = ["additions", "jobs", "ledger", "lines", "reports", "schema_version", "trials", "warmband_version"]
+    ours = ["acts", "additions", "jobs", "ledger", "lines", "reports", "schema_version", "trials", "warmband_version"]
     assert sorted(tables) == ours
 
 

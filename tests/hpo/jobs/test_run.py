@@ -91,6 +91,7 @@ def test_a_target_ends_the_job_within_a_rung_and_says_so(whole: HyperparameterTu
 ENDLESS: dict[str, Any] = {"strategy": "Random", "strategy_config": None, "max_jobs": 5_000}
 
 
+@pytest.mark.usefixtures("whole")  # What a first job imports, and compiles, takes seconds of a busy machine.
 def test_a_limit_of_money_ends_the_job_with_what_it_has() -> None:
     """A worker-second costs 1, and a few are paid: of 5,000 trials, some."""
     prices = Prices(per_worker_hour=3600.0, currency="EUR")
@@ -117,6 +118,7 @@ def test_a_limit_of_money_ends_the_job_with_what_it_has() -> None:
     assert (again.prices, again.max_cost) == (prices, 2.0)
 
 
+@pytest.mark.usefixtures("whole")
 def test_a_time_limit_ends_the_job_with_what_it_has() -> None:
     tuner, _ = make({"num_round": 20}, **ENDLESS, max_runtime_in_seconds=2)
     tuner.fit(CHANNELS)

@@ -22,7 +22,7 @@ from hpo import (
     StrategyConfig,
 )
 from hpo.record.store import Store
-from hpo.search.uncertainty import proportion_standard_error
+from hpo.uncertainty import proportion_standard_error
 from tests.support.torch_job import train
 from trainers import ConfigurationError, ParameterServerTrainer, TorchTrainer, TrainContext
 from trainers.datasets import load

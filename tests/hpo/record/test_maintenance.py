@@ -78,7 +78,7 @@ def test_an_empty_database_gets_the_tables(database):
 def test_a_store_that_is_well_is_said_to_be(store, database):
     found = upkeep.check(database)
     assert (found.schema, found.problems, found.abandoned) == (SCHEMA_VERSION, [], {})
-    assert found.rows == {"jobs": 1, "trials": 1, "reports": 100, "ledger": 2, "lines": 1, "additions": 0}
+    assert found.rows == {"jobs": 1, "trials": 1, "reports": 100, "ledger": 2, "lines": 1, "additions": 0, "acts": 1}
     assert found.size_bytes > 10_000
     assert found.server.startswith("SQLite 3" if database.startswith("sqlite") else "PostgreSQL 1")
     done = RUNNER.invoke(app, ["db", "check", "--store", database, "--json"])

@@ -55,6 +55,7 @@ def check_upgraded(store: Store) -> None:
     assert (trial.checkpoint, trial.files, trial.manifest) == ("file:///c", {}, sized("file:///c", 9))
     assert (trial.turns, trial.given, store.additions("bank")) == ({}, "", [])
     assert (trial.parent, trial.parent_resource, trial.replaces, trial.believed) == ("", 0, "", {})
+    assert (trial.stopped, trial.stopped_by, store.acts("bank"), store.stops("bank")) == ({}, "", [], {})
     found = store.job("bank")
     assert (found.spec, found.owner, found.lease, found.driver) == ({"max_jobs": 1}, "", "", {})
     assert [row.metrics for row in store.reports("bank")] == [{"auc": 0.75}]
@@ -157,8 +158,8 @@ def test_processes_that_bring_one_store_up_to_date_at_once_agree(older_version):
 def test_an_upgrade_that_breaks_off_changes_nothing(older_version, number, tmp_path, monkeypatch):
     folder = tmp_path / "a %(b)s folder"
     shutil.copytree(schema._REVISIONS, folder)
-    (folder / "versions" / "version_11.py").write_text(
-        "from alembic import op\nrevision, down_revision = '0011', '0010'\n"
+    (folder / "versions" / "version_12.py").write_text(
+        "from alembic import op\nrevision, down_revision = '0012', '0011'\n"
         "def upgrade():\n    op.execute('ALTER TABLE nowhere ADD COLUMN x TEXT')\n"
     )
     monkeypatch.setattr(schema, "_REVISIONS", folder)

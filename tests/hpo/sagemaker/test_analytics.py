@@ -35,6 +35,7 @@ OURS = [
     "FailureReason",
     "Details",
     "Given",
+    "StoppedBy",
 ]
 UNTUNED = trial(-1, trial_id="untuned", objective=0.99, best_objective=0.99)
 

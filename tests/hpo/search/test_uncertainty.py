@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from hpo.search.uncertainty import PROPORTIONS, auc_standard_error, proportion_standard_error, standard_error
+from hpo.uncertainty import PROPORTIONS, auc_standard_error, proportion_standard_error, standard_error
 
 COUNTS = st.integers(1, 100_000)
 

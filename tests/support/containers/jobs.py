@@ -130,19 +130,11 @@ class ContainedJob(Paced):
 
     def resume(self) -> None:
         """Has the cluster go on with it, by Ray's own command."""
-        places = ["--address", self._address, "--working-dir", str(self._folder)]
+        resume = ["hpo", "resume", self.name, "--allow-code"]
         done = subprocess.run(
             [
-                HPO.with_name("ray"),
-                "job",
-                "submit",
-                "--no-wait",
-                *places,
-                "--",
-                "hpo",
-                "resume",
-                self.name,
-                "--allow-code",
+                *(HPO.with_name("ray"), "job", "submit", "--no-wait", "--address", self._address),
+                *("--working-dir", self._folder, "--", *resume),
             ],
             env=outside(self._stack),
             capture_output=True,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trainers.channels.files import filesystem_of, nothing_found
+from trainers.channels.files import check_once, filesystem_of, nothing_found
 from trainers.errors import ConfigurationError, DataError
 from trainers.storage import check_no_credentials
 
@@ -81,6 +81,7 @@ def located(paths: Sequence[str], endings: Sequence[str], what: str) -> Located:
         if not found:
             raise DataError(_nothing(path, filesystem, inside, endings, what))
         files += found
+    check_once(scheme, [file.path for file in files])
     return Located(filesystem=filesystem, scheme=scheme, files=tuple(files))
 
 

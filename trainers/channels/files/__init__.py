@@ -6,7 +6,11 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from trainers.channels.files.files import Files as Files
-    from trainers.channels.files.filesystems import filesystem_of as filesystem_of, nothing_found as nothing_found
+    from trainers.channels.files.filesystems import (
+        check_once as check_once,
+        filesystem_of as filesystem_of,
+        nothing_found as nothing_found,
+    )
     from trainers.channels.files.libsvm import LibsvmFiles as LibsvmFiles, agreed as agreed
     from trainers.channels.files.opening import (
         check_delimiter as check_delimiter,

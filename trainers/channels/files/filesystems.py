@@ -5,6 +5,8 @@ from __future__ import annotations
 import copyreg
 import os
 import re
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from trainers.channels.files.kinds import ENDINGS
@@ -33,6 +35,24 @@ def nothing_found(path: str, filesystem: Any, inside: str) -> str:
     beside = filesystem.get_file_info(fs.FileSelector(folder or "/", allow_not_found=True))
     near = nearest(name, [info.base_name for info in beside], cutoff=0.75)
     return f"{path} does not exist; " + (f"did you mean {folder}/{near}?" if near else "check the path")
+
+
+def check_once(scheme: str, paths: Iterable[str]) -> None:
+    """Refuses a file that several paths stand for.
+
+    Args:
+        scheme: as URIs of their file system begin; empty on disks.
+        paths: of all files, in that file system.
+
+    Raises:
+        DataError: naming the file.
+    """
+    path, times = Counter(paths).most_common(1)[0]
+    if times > 1:
+        raise DataError(
+            f"{scheme}{path} is named {'twice' if times == 2 else f'{times} times'} by the paths of a channel, so that "
+            "what it holds would count as often; name it once"
+        )
 
 
 def filesystem_of(path: str) -> tuple[Any, str, str]:

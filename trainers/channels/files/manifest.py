@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -45,6 +46,11 @@ def files_of(path: str, filesystem: Any, inside: str) -> list[str]:
     for number, name in enumerate(listed[1:], 2):
         if not isinstance(name, str) or not name:
             raise DataError(f"manifest {path!r}: element {number} is {name!r}, no name of a file; write {_FORM}")
+    name, times = Counter(listed[1:]).most_common(1)[0]
+    if times > 1:
+        raise DataError(
+            f"manifest {path!r} names {name!r} {times} times, so that its rows would count as often; name it once"
+        )
     prefix = listed[0]["prefix"]
     if "://" not in prefix and "://" not in path:
         prefix = os.path.join(os.path.dirname(inside), os.path.expanduser(prefix))

@@ -14,7 +14,7 @@ from typing import Any
 from trainers.channels.distribution import Distribution
 from trainers.channels.files.failures import unread
 from trainers.channels.files.files import MISSING, NO_ROWS, Files
-from trainers.channels.files.filesystems import filesystem_of, nothing_found
+from trainers.channels.files.filesystems import check_once, filesystem_of, nothing_found
 from trainers.channels.files.found_categories import find_categories
 from trainers.channels.files.kinds import ENDINGS, kind_of
 from trainers.channels.files.libsvm import LibsvmFiles, open_libsvm
@@ -137,6 +137,7 @@ def _find(paths: Sequence[str]) -> tuple[Any, str, list[Any], str]:
             raise DataError(nothing_found(path, filesystem, inside))
         entries += infos
         bases.append(base)
+    check_once(scheme, [info.path for info in entries])
     return filesystem, scheme, entries, os.path.commonpath(bases)
 
 

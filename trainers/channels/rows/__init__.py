@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from trainers.channels.rows.categories import (
         Categories as Categories,
         Coding as Coding,
+        check_some as check_some,
         coded_features as coded_features,
         described as described,
         distinct as distinct,

@@ -47,20 +47,18 @@ class Categories:
                 written as Python writes them.
 
         Raises:
-            DataError: there are text and numbers, nothing, or too much.
+            DataError: there are text and numbers, or too much.
         """
         values = set(found)
         if len(values) > MOST:
             raise DataError(f"it has more than {MOST} categories; group the rare ones")
-        if not values:
-            raise DataError("it has no category, as every value is missing; leave the column out")
         numbers = [value for value in values if isinstance(value, int)]
         if numbers and len(numbers) < len(values):
             text = next(value for value in values if isinstance(value, str))
             raise DataError(f"it holds text, such as {text!r}, and numbers, such as {numbers[0]}; give one of the two")
         if not typed and all(_WHOLE.fullmatch(str(value)) for value in values):
             values = set(map(int, values))
-        whole = isinstance(next(iter(values)), int)
+        whole = isinstance(next(iter(values), None), int)
         return cls(values=tuple(sorted(values)), dtype="int64" if whole else "object")
 
     @classmethod
@@ -164,6 +162,23 @@ def coded_features(named: Sequence[str | int], roles: Roles, columns: Sequence[s
                 f"categorical={one!r}: that column is {role}, and features alone have categories; leave it out there"
             )
     return sorted({features.index(place) for place in places})
+
+
+def check_some(coding: Coding, feature: Callable[[int], str]) -> None:
+    """Refuses columns of categories that have none.
+
+    Args:
+        coding: of some features.
+        feature: a feature's name for a message, by its place.
+
+    Raises:
+        DataError: naming the first.
+    """
+    for at, categories in coding.items():
+        if not categories.values:
+            raise DataError(
+                f"{feature(at)} is categorical and has no category, as every value is missing; leave the column out"
+            )
 
 
 def is_text(kind: Any) -> bool:

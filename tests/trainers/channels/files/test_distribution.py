@@ -242,6 +242,7 @@ def test_a_manifest_stands_beside_other_paths(tmp_path: Path) -> None:
         ([{"prefix": "a/"}, 3], "element 2 is 3, no name of a file"),
         ([{"prefix": "a/"}, "b.csv", ""], "element 3 is '', no name of a file"),
         ([{"prefix": "a/"}, "b.manifest"], "names another, '.*b.manifest'; give files of rows"),
+        ([{"prefix": "a/"}, "b.csv", "c.csv", "b.csv"], "names 'b.csv' 2 times, so that its rows would count as often"),
         ([{"prefix": "a/"}, "b.csv"], "a/b.csv does not exist; check the path"),
         ([{"prefix": "s3://key:secret@bucket/"}, "b.csv"], "credentials"),
     ],
@@ -250,6 +251,16 @@ def test_what_is_no_manifest_is_refused(tmp_path: Path, listed: Any, message: st
     with pytest.raises((ConfigurationError, DataError), match=message) as told:
         Channel.of(manifest(tmp_path, listed))
     assert "secret" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "paths", [["0.csv", "0.csv"], ["*.csv", "./0.csv"], ["", "0.csv"], ["rows.manifest", "0.csv"], ["rows.manifest"]]
+)
+def test_a_file_that_several_paths_stand_for_is_refused(tmp_path: Path, paths: list[str]) -> None:
+    csv(tmp_path)
+    manifest(tmp_path, [{"prefix": f"{tmp_path}/"}, "0.csv", "./0.csv" if len(paths) == 1 else "1.csv"])
+    with pytest.raises(DataError, match=r"/0\.csv is named twice by the paths of a channel.*; name it once"):
+        Channel.of([f"{tmp_path}/{path}" for path in paths])
 
 
 def test_a_manifest_that_is_not_there(tmp_path: Path) -> None:

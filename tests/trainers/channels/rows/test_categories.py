@@ -193,6 +193,29 @@ def test_a_column_is_categorical_in_all_channels() -> None:
     assert channels["validation"].coding == channels["train"].coding
 
 
+@pytest.mark.parametrize("kind", ["memory", "csv", "parquet", "dictionaries"])
+@pytest.mark.parametrize("missing", [None, np.nan])
+@pytest.mark.parametrize("name", NAMED)
+def test_where_all_values_are_missing_categories_are_those_of_train(
+    name: str, missing: Any, kind: str, tmp_path: Path
+) -> None:
+    part = FRAME[3:6].assign(**{name: missing})
+    source: Any = Channel.of(part, categorical=NAMED)
+    if kind == "dictionaries":
+        part = part.assign(**{name: pd.Categorical([None] * 3)})
+    if kind != "memory":
+        path = tmp_path / ("rows.csv" if kind == "csv" else "rows.parquet")
+        part.to_csv(path, index=False) if kind == "csv" else part.to_parquet(path)
+        source = Channel.of(path, categorical=NAMED)
+    channels = open_channels({"train": Channel.of(FRAME, categorical=NAMED), "validation": source})
+    for channel in channels.values():
+        channel.look(2)
+    features = channels["validation"].read_whole().features
+    assert features[name].isna().all()
+    assert channels["validation"].coding == channels["train"].coding
+    assert features.dtypes.equals(channels["train"].read_whole().features.dtypes)
+
+
 def test_numbers_are_no_text() -> None:
     other = FRAME.assign(land=1)
     with pytest.raises(DataError, match="channel 'validation': row 1: column 'land' holds 1, a category of no row"):
@@ -212,7 +235,7 @@ def test_numbers_are_no_text() -> None:
         ({}, ["lnad"], ConfigurationError, "categorical='lnad' is no column; did you mean 'land'"),
         ({}, 9, ConfigurationError, "categorical=9: there are 4 columns"),
         ({}, {"land"}, ConfigurationError, "categorical={'land'}: give a list of columns"),
-        ({"land": None}, NAMED, DataError, "column 'land' is categorical: it has no category, as every value is miss"),
+        ({"land": None}, NAMED, DataError, "column 'land' is categorical and has no category, as every value is"),
     ],
 )
 @pytest.mark.parametrize("kind", ["memory", "csv", "parquet"])

@@ -1,0 +1,203 @@
+"""A training job of the record, or a trial of a tuning job, in the form of SageMaker's DescribeTrainingJob response."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hpo.jobs import RAISED
+from hpo.record import JobRow, ReportRow, Store, TrialRow, is_training, status_and_reason, when
+from hpo.sagemaker.analytics import tuned_trials
+from hpo.sagemaker.description import describe, describe_act, training_job_status, whose
+from trainers.checking import did_you_mean
+from trainers.errors import ConfigurationError
+
+ARN = "arn:aws:sagemaker:local:000000000000:training-job/"
+"""What stands before a training's name in its ARN; there is no account, and no region."""
+
+LONGEST_REASON = 1024
+"""Letters of a reason of failure in the API."""
+
+_LIMITS = {"max_runtime_in_seconds": "MaxRuntimeExceeded", "max_wait": "MaxWaitTimeExceeded"}
+"""Secondary statuses of a job that a limit stopped, by the word that its reason begins with."""
+
+
+def read_training(store: Store, name: str, trial_id: str | None = None) -> dict[str, Any]:
+    """The response for a training job, or for a trial of a tuning job, as it is in the record now.
+
+    Args:
+        store: the record.
+        name: the job.
+        trial_id: the trial; None for that of a training job.
+
+    Raises:
+        ConfigurationError: there is no such job or trial.
+    """
+    job = store.job(name)
+    trials = {trial.trial_id: trial for trial in store.trials(name)}
+    if trial_id is None and not is_training(job):
+        raise ConfigurationError(f"job {name!r} is a tuning job; name one of its trials")
+    if trial_id is not None and trial_id not in trials:
+        raise ConfigurationError(f"job {name!r} has no trial {trial_id!r}{did_you_mean(trial_id, trials)}")
+    trial = next(iter(trials.values()), None) if trial_id is None else trials[trial_id]
+    reports = store.reports(name, trial.trial_id) if trial else []
+    billed = store.billed(name)
+    # All that a training job holds gangs for is its own; what gangs of a search held for no trial is no trial's.
+    own = [seconds for (of, _), seconds in billed.items() if is_training(job) or (trial and of == trial.trial_id)]
+    return describe_training(job, trial, last=reports[-1] if reports else None, worker_seconds=sum(own))
+
+
+def describe_any(store: Store, name: str) -> dict[str, Any]:
+    """A job of the record in the response of its kind, a tuning or a training job's, with its `Summary` beside.
+
+    Args:
+        store: the record.
+        name: the job.
+
+    Raises:
+        ConfigurationError: there is no such job.
+    """
+    job, acts = store.job(name), store.acts(name)
+    if not is_training(job):
+        return describe(job, tuned_trials(store, name), acts)
+    told = {"Acts": [describe_act(act) for act in acts]} if acts else {}
+    return {
+        **read_training(store, name),
+        **told,
+        "Summary": {**job.summary, **whose(job), RAISED: job.spec.get(RAISED, [])},
+    }
+
+
+def describe_training(
+    job: JobRow, trial: TrialRow | None, *, last: ReportRow | None = None, worker_seconds: float = 0.0
+) -> dict[str, Any]:
+    """The response; keys as in the API model, times as datetimes in UTC.
+
+    Args:
+        job: a training job, or the tuning job of the trial.
+        trial: the trial; None where a training job has not begun it.
+        last: its last report.
+        worker_seconds: what was billed for it.
+    """
+    alone, spec = is_training(job), job.spec
+    name = job.name if alone or trial is None else trial.trial_id
+    status, reason = _status(job, trial, alone=alone)
+    transitions = list(_transitions(job, trial, status, reason, alone=alone))
+    workers = _workers(spec, trial)
+    response: dict[str, Any] = {
+        "TrainingJobName": name,
+        "TrainingJobArn": f"{ARN}{name}",
+        "ModelArtifacts": {"S3ModelArtifacts": trial.checkpoint if trial else ""},
+        "TrainingJobStatus": status,
+        "SecondaryStatus": transitions[-1]["Status"],
+        "HyperParameters": _as_text(
+            {**spec["estimator"]["hyperparameters"], **(trial.hyperparameters if trial else {})}
+        ),
+        "AlgorithmSpecification": {"AlgorithmName": _algorithm(spec), "TrainingInputMode": "File"},
+        "InputDataConfig": [_channel(*each) for each in spec["inputs"].items()],
+        "OutputDataConfig": {"S3OutputPath": str(spec.get("storage_path") or "")},
+        "ResourceConfig": {"InstanceCount": workers},
+        "StoppingCondition": {
+            **({"MaxRuntimeInSeconds": seconds} if (seconds := spec["max_runtime_in_seconds"]) else {}),
+            **({"MaxWaitTimeInSeconds": seconds} if (seconds := spec.get("max_wait")) else {}),
+        },
+        "EnableManagedSpotTraining": bool(spec.get("max_wait")),
+        "CreationTime": when(job.created_at if alone else _begun(job, trial)),
+        "LastModifiedTime": when(job.heard if not (trial and trial.ended_at) else trial.ended_at),
+        "SecondaryStatusTransitions": transitions,
+        "FinalMetricDataList": _metrics(last),
+    }
+    if reason and status == "Failed":
+        response["FailureReason"] = reason[:LONGEST_REASON]
+    if trial is not None and trial.started_at is not None:
+        response["TrainingStartTime"] = when(trial.started_at)
+        ended = _ended(job, trial, alone=alone)
+        if ended is not None:
+            response["TrainingEndTime"] = when(ended)
+        until = job.now if ended is None else ended
+        response["TrainingTimeInSeconds"] = max(1, math.ceil(until - trial.started_at))
+    if worker_seconds:
+        # As there, where the bill is these seconds times the instances.
+        response["BillableTimeInSeconds"] = max(1, math.ceil(worker_seconds / workers))
+    return response
+
+
+def _status(job: JobRow, trial: TrialRow | None, *, alone: bool) -> tuple[str, str]:
+    """The status in the API's words, and the reason for it."""
+    if alone or trial is None:
+        return status_and_reason(job)
+    reason = trial.failure_reason
+    return ("Failed" if trial.status == "Diverged" else training_job_status(trial)), reason
+
+
+def _transitions(
+    job: JobRow, trial: TrialRow | None, status: str, reason: str, *, alone: bool
+) -> Iterator[dict[str, Any]]:
+    """The statuses that a training had, as far as the record tells."""
+    created = job.created_at if alone else _begun(job, trial)
+    started = trial.started_at if trial else None
+    ended = _ended(job, trial, alone=alone)
+    over = status in ("Completed", "Failed", "Stopped")
+    if started is None:
+        message = "Preparing the workers for training"
+        yield _transition("Starting" if alone or over else "Pending", created, ended if over else None, message)
+    else:
+        yield _transition("Starting", created, started, "Preparing the workers for training")
+        yield _transition("Training", started, ended if over else None, "Training is in progress")
+    if status == "Stopping":
+        yield _transition("Stopping", job.now, None, reason or "Stopping the training job")
+    elif over:
+        at = job.now if ended is None else ended
+        limit = next((word for key, word in _LIMITS.items() if reason.startswith(key)), "Stopped")
+        yield _transition(limit if status == "Stopped" else status, at, at, reason or f"Training job is {status}")
+
+
+def _transition(status: str, began: float, ended: float | None, message: str) -> dict[str, Any]:
+    end = {} if ended is None else {"EndTime": when(max(began, ended))}
+    return {"Status": status, "StartTime": when(began), **end, "StatusMessage": message}
+
+
+def _begun(job: JobRow, trial: TrialRow | None) -> float:
+    return job.created_at if trial is None or trial.started_at is None else trial.started_at
+
+
+def _ended(job: JobRow, trial: TrialRow | None, *, alone: bool) -> float | None:
+    return job.ended_at if alone or trial is None else trial.ended_at
+
+
+def _workers(spec: Mapping[str, Any], trial: TrialRow | None) -> int:
+    """The workers of the training, the most where that is a range; 1 in the driver's own process."""
+    own = {**spec["estimator"]["hyperparameters"], **(trial.hyperparameters if trial else {})}
+    asked = spec["estimator"]["scaling"].get("num_workers")
+    workers = asked if asked == 0 else own.get("num_workers") or asked
+    most = workers[-1] if isinstance(workers, list | tuple) else workers
+    return max(1, most) if isinstance(most, int) else 1
+
+
+def _algorithm(spec: Mapping[str, Any]) -> str:
+    """The trainer's class, without its module."""
+    return str(spec["estimator"]["trainer"]).rpartition(":")[2].rpartition(".")[2]
+
+
+def _channel(name: str, channel: Mapping[str, Any]) -> dict[str, Any]:
+    files = channel.get("files") or []
+    source = {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": str(files[0])}} if files else {}
+    return {"ChannelName": name, "DataSource": source}
+
+
+def _metrics(last: ReportRow | None) -> list[dict[str, Any]]:
+    if last is None:
+        return []
+    finite = {name: value for name, value in last.metrics.items() if math.isfinite(value)}
+    return [{"MetricName": name, "Value": float(value), "Timestamp": when(last.at)} for name, value in finite.items()]
+
+
+def _as_text(values: Mapping[str, Any]) -> dict[str, str]:
+    """Hyperparameters as the API has them: texts, and JSON of what is neither a text nor a number."""
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, default=str)
+        for name, value in values.items()
+        if value is not None
+    }

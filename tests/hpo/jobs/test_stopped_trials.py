@@ -1,0 +1,260 @@
+"""Trials that a person stops: obeyed at the next report, and decided the same way again wherever the driver died."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from ray.train import ScalingConfig
+from rich.console import Console
+
+from hpo import ContinuousParameter, HyperparameterTuner
+from hpo.record import acting, user
+from hpo.record.store import Store, TrialRow
+from hpo.sagemaker import stop_trial
+from tests.support.broken_off import Service, answer as answer_of, check_bills
+from tests.support.driving import CHANNELS, Counting, answer, tuner
+from tests.support.listed import hpo, job
+from tests.support.processes import python
+from tests.support.rows import until
+from tests.support.stopping import KINDS, service_of
+from trainers import XGBoostTrainer
+
+ASKS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 30)), min_size=1, max_size=4)
+
+
+def stopped(service: Service) -> dict[str, Any]:
+    """Where persons' stops took effect, as the record has it."""
+    rows = service.rows.trials.values()
+    return {row.trial_id: (row.resource, row.objective, row.stopped) for row in rows if row.stopped}
+
+
+def check_again(service: Service, expected: dict[str, Any]) -> None:
+    """Whoever goes through a search that is over decides all of it as before, and trains nothing."""
+    served = len(service.served)
+    controller = service.drive()
+    assert answer_of(service, controller) == expected
+    assert len(service.served) == served
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(sorted(KINDS)),
+    st.integers(1, 5),
+    ASKS,
+    st.lists(st.tuples(st.booleans(), st.integers(1, 40), st.integers(0, 3)), max_size=3),
+    st.booleans(),
+)
+def test_a_search_of_which_trials_are_stopped_decides_again_as_it_did(
+    kind: str, parallel: int, asks: list[tuple[int, int]], ends: list[tuple[bool, int, int]], exact: bool
+) -> None:
+    service = service_of(kind, parallel, asks, exact_from=lambda hyperparameters: exact)
+    before: dict[str, Any] = {}
+    for killed, after, unwritten in ends:
+        ended = service.drive(**{"dies_at" if killed else "stop_at": after})
+        if ended is None:
+            service.rows.lose(unwritten)
+        before = stopped(service)  # What was lost is decided anew.
+        assert before.keys() <= service.rows.stops.keys()
+    controller = service.drive()
+    assert controller is not None
+    check_bills(service, controller)
+    assert before.items() <= stopped(service).items()
+    for trial_id in service.rows.stops:
+        row = service.rows.trials[trial_id]
+        assert row.ended_at is not None
+        assert row.stopped.get("by", "ada") == "ada"
+    expected = answer_of(service, controller)
+    check_again(service, expected)
+
+
+# ---- the doors
+
+
+class Stopping(Counting):
+    """Stops a trial at the job's first report, and slows the job down until that is done."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.store = f"sqlite:///{folder}/record.db"
+        self.said = ""
+
+    def on_trial_report(self, trial: Any, report: Any) -> None:
+        super().on_trial_report(trial, report)
+        if self.reports == 1:
+            with Store(self.store) as store:
+                until(lambda: bool(store.trials("job")))
+            HyperparameterTuner.attach("job", store=self.store).stop_training_job("job-000")
+            self.said = hpo("trials", "job", "--store", self.store, columns=200)
+            hpo("trials", "stop", "job", "job-000", "--store", self.store, columns=200)
+        with Store(self.store) as store:
+            if not any(row.stopped for row in store.trials("job")):
+                time.sleep(0.1)
+
+
+def test_it_is_stopped_from_python_and_shown(tmp_path: Path) -> None:
+    stopping = Stopping(tmp_path)
+    tuner(tmp_path, (stopping,), max_jobs=60).fit(CHANNELS, job_name="job")
+    assert f"Stops at its next report: job-000, asked for by {user()}" in stopping.said
+    with Store(stopping.store) as store:
+        job, trials, acts = store.job("job"), store.trials("job"), store.acts("job")
+    first = next(row for row in trials if row.number == 0)
+    assert (job.status, first.status, first.stopped_by, first.failure_reason) == ("Completed", "Stopped", user(), "")
+    assert [(act.kind, act.by, act.door) for act in acts] == [
+        ("created", user(), "Python"),
+        ("trial_stopped", user(), "Python"),  # Who asks as well, changes nothing.
+    ]
+    assert f"  job-000: stopped by {user()}" in hpo("trials", "job", "--store", stopping.store, columns=200)
+    assert "(Python): stopped trial job-000" in hpo("describe", "job", "--store", stopping.store, columns=200)
+    described = json.loads(hpo("describe", "job", "--json", "--store", stopping.store))
+    assert [(act["Kind"], act["Arguments"]) for act in described["Acts"]][1:] == [
+        ("trial_stopped", {"trial": "job-000"})
+    ]
+    again = hpo("trials", "stop", "job", "job-000", "--store", stopping.store, code=2)
+    assert f"trial 'job-000' has ended: it is Stopped after {first.resource} units, stopped by {user()}" in again
+
+
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.ray)])
+def test_one_that_trains_ends_in_the_middle(tmp_path: Path, workers: int, request: pytest.FixtureRequest) -> None:
+    if workers:
+        request.getfixturevalue("ray_cluster")
+    store = f"sqlite:///{tmp_path}/record.db"
+    long = HyperparameterTuner(
+        XGBoostTrainer(
+            scaling=ScalingConfig(num_workers=workers, resources_per_worker={"CPU": 1}),
+            hyperparameters={"objective": "binary:logistic", "eval_metric": "auc", "num_round": 1_000_000},
+        ),
+        "validation:auc",
+        {"eta": ContinuousParameter(0.05, 1)},
+        strategy="Random",
+        max_jobs=2,
+        storage_path=str(tmp_path),
+        store=store,
+        console=Console(file=io.StringIO()),
+    )
+
+    def stop_both() -> None:
+        with Store(store) as record:
+            until(lambda: any(row.name == "job" for row in record.jobs()))
+            for number, name in enumerate(("job-000", "job-001")):
+                until(lambda name=name: any(row.trial_id == name for row in record.trials("job")))
+                stop_trial(record, "job", name, by="ada")
+                until(lambda number=number: sum(bool(row.stopped) for row in record.trials("job")) > number)
+            record.request_stop("job")  # The un-tuned run is as long.
+
+    thread = threading.Thread(target=stop_both)
+    thread.start()
+    long.fit(CHANNELS, job_name="job")
+    thread.join(30)
+    with Store(store) as record:
+        assert record.job("job").status == "Stopped"
+        for row in (row for row in record.trials("job") if row.number >= 0):
+            assert (row.status, row.stopped) == ("Stopped", {"by": "ada", "told": row.resource == 0})
+            assert row.resource < 1_000_000
+
+
+KILLED = """
+    import os, signal, sys
+    from pathlib import Path
+    from hpo.record.store import Store
+    from hpo.sagemaker import stop_trial
+    from tests.support.driving import CHANNELS, Counting, tuner
+    from tests.support.rows import until
+
+    folder = Path(sys.argv[1])
+
+    def act():
+        with Store(f"sqlite:///{folder}/record.db") as store:
+            until(lambda: any(row.trial_id == "job-001" for row in store.trials("job")))
+            stop_trial(store, "job", "job-001", by="ada")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    tuner(folder, (Counting(3, act),)).fit(CHANNELS, job_name="job")
+"""
+
+
+@pytest.mark.process
+@pytest.mark.fault
+def test_a_process_that_is_killed_before_it_obeyed_leaves_that_to_the_next(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/record.db"
+    assert python("-c", KILLED, str(tmp_path)).returncode == -signal.SIGKILL
+    said = hpo("trials", "job", "--store", store, columns=100)
+    assert "Stops at its next report: job-001, asked for by ada" in said
+    HyperparameterTuner.attach("job", store=store).resume(inputs=CHANNELS)
+    with Store(store) as record:
+        row = next(row for row in record.trials("job") if row.number == 1)
+        assert (row.status, row.stopped_by, row.resource) == ("Stopped", "ada", 1)
+        assert [act.kind for act in record.acts("job")] == ["created", "trial_stopped", "resumed"]
+        record.update_job("job", status="InProgress", ended_at=None)  # As if it had died right before its end.
+    before = answer(tmp_path, "job")
+    HyperparameterTuner.attach("job", store=store).resume(inputs=CHANNELS)
+    assert {**answer(tmp_path, "job"), "status": before["status"]} == before
+
+
+# ---- what is refused
+
+
+@pytest.fixture
+def store(home: Path) -> Iterator[Store]:
+    """The default store, with nothing in it."""
+    with Store() as opened:
+        yield opened
+
+
+def test_what_has_ended_or_is_not_there_is_refused(store: Store) -> None:
+    job(store, "done", values=[0.5])
+    job(store, "busy", values=[0.5], status="InProgress", ended_at=None)
+    for name, trial, message in (
+        (
+            "done",
+            "done-000",
+            "'done-000' has ended: it is Completed after 30 units, and so has its job; there is nothing",
+        ),
+        ("busy", "busy-000", "has ended: it is Completed after 30 units; to stop the whole job: hpo stop busy"),
+        ("busy", "busy-0000", "job 'busy' has no trial 'busy-0000' that could be stopped; did you mean 'busy-000'?"),
+        ("busy", "untuned", "has no trial 'untuned' that could be stopped; look with: hpo trials busy"),
+        ("bus", "busy-000", "no job named 'bus'"),
+    ):
+        assert message in hpo("trials", "stop", name, trial, code=2)
+    assert store.stops("busy") == {}
+
+
+# ---- the trail
+
+
+def test_acts_outlive_a_job_and_are_not_those_of_another_of_its_name(store: Store) -> None:
+    job(store, "bank", values=[0.5], status="InProgress", ended_at=None)
+    with store.writer("bank") as writer:
+        writer.trial(TrialRow(job="bank", trial_id="bank-001", number=1, status="Running"))
+    with acting(by="robot", door="REST"):
+        stop_trial(store, "bank", "bank-001")
+        assert store.request_stop("bank")
+        assert store.request_stop("bank")  # That it stops already is nothing that was done.
+    store.update_job("bank", status="Stopped", ended_at=1.0)
+    hpo("delete", "bank", "--yes", "--keep-files", columns=200)
+    kinds = ["created", "trial_stopped", "stopped", "deleted"]
+    assert [act.kind for act in store.acts("bank")] == kinds
+    assert {act.by for act in store.acts("bank")[1:3]} == {"robot"}
+    assert (store.acts("bank")[-1].door, store.acts("bank")[-1].arguments["status"]) == ("command line", "Stopped")
+    with acting(clone_of="other"):
+        job(store, "bank", values=[0.5])
+    assert [(act.kind, act.arguments) for act in store.acts("bank")] == [("cloned", {"of": "other"})]
+    assert store.stops("bank") == {}
+    said = hpo("acts", columns=200).splitlines()
+    assert [line.split("): ")[1] for line in said] == [
+        "created bank, which was deleted since",
+        "stopped trial bank-001 bank, which was deleted since",
+        "stopped bank, which was deleted since",
+        "deleted bank",
+        "created as a clone of other bank",
+    ]
+    assert len(json.loads(hpo("acts", "bank", "--json"))) == 1
+    assert "no job named 'bnak'" in hpo("acts", "bnak", code=2)

@@ -1,0 +1,53 @@
+"""Single trainings as jobs, and what has to be alike of two of them."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+from ray.train import ScalingConfig
+from rich.console import Console
+
+from hpo import TrainingJob
+from hpo.record.store import Store
+from trainers import XGBoostTrainer, storage
+
+ROUNDS = 20
+
+
+def boosted(workers: int = 0, **hyperparameters: Any) -> XGBoostTrainer:
+    """A trainer of few rounds, with a random part."""
+    values = {"objective": "binary:logistic", "eval_metric": "auc", "num_round": ROUNDS, "subsample": 0.7}
+    return XGBoostTrainer(
+        scaling=ScalingConfig(num_workers=workers, resources_per_worker={"CPU": 1}),
+        hyperparameters={**values, **hyperparameters},
+    )
+
+
+def url(folder: Path) -> str:
+    """The record in a folder."""
+    return f"sqlite:///{folder}/record.db"
+
+
+def training(folder: Path, trainer: Any = None, **arguments: Any) -> TrainingJob:
+    """A training with its record and its models in a folder."""
+    given = {
+        "store": url(folder),
+        "storage_path": str(folder),
+        "random_seed": 7,
+        "console": Console(file=io.StringIO()),
+    }
+    return TrainingJob(boosted() if trainer is None else trainer, **{**given, **arguments})
+
+
+def outcome(folder: Path, name: str) -> dict[str, Any]:
+    """What has to be alike, down to the model's bytes."""
+    with Store(url(folder)) as store:
+        job, (trial,), reports = store.job(name), store.trials(name), store.reports(name)
+    return {
+        "status": (job.status, job.reason, trial.status),
+        "reports": [(report.step, report.metrics) for report in reports],
+        "objective": trial.objective,
+        "model": storage.read(trial.checkpoint),
+    }
