@@ -9,8 +9,9 @@ from __future__ import annotations
 import random
 import resource
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from ray.tune.experiment import Trial
@@ -87,6 +88,7 @@ class NoRecord:
 
     stop_requested = False
     additions: Sequence[AdditionRow] = ()
+    stops: Mapping[str, str] = MappingProxyType({})
 
     def trial(self, run: TrialRun) -> None: ...
 
