@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Mapping
@@ -176,4 +177,4 @@ def _join() -> None:
     import ray
 
     if not ray.is_initialized():
-        ray.init(address=os.environ.get("RAY_ADDRESS") or "local", log_to_driver=False, logging_level="ERROR")
+        ray.init(address=os.environ.get("RAY_ADDRESS") or "local", log_to_driver=False, logging_level=logging.ERROR)

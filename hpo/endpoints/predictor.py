@@ -124,5 +124,5 @@ def _as_json(data: Any) -> bytes:
     rows = np.asarray(data)
     if rows.ndim != 2:
         raise DataError(f"data has shape {rows.shape}; give two dimensions, a row an example")
-    numbers = rows.tolist() if rows.dtype.kind == "O" else np.where(np.isnan(rows), None, rows.astype(object)).tolist()
-    return json.dumps({"instances": numbers}).encode()
+    text = pd.DataFrame(rows).to_json(orient="values", double_precision=15)  # What is missing is null.
+    return f'{{"instances": {text}}}'.encode()
