@@ -71,6 +71,7 @@ HOUSE = {
         "jobs",
         "forecasts",
         "trackers",
+        "notices",
         "observers",
         "simulation",
         "search",

@@ -14,6 +14,7 @@ from hpo import jobs
 from hpo.cost import Prices
 from hpo.estimators import as_trainer
 from hpo.forecasts import Forecast
+from hpo.notices import Email, Webhook
 from hpo.observers import Callback, console_for, show_training
 from hpo.record import TRAINING, JobRow, Store, TrialRow, is_training, status_and_reason
 from hpo.sagemaker import describe_any, tuned_trials
@@ -48,6 +49,7 @@ class TrainingJob:
         base_job_name: what the job's name begins with.
         prices: what workers cost, so that the bill is in money too.
         max_cost: the job stops once it was billed so much at these prices.
+        notices: who is told of the job's end and of its budget: a `Webhook` or an `Email` by a name of your own.
         store: database URL of the record; None is `WARMBAND_STORE`, or a SQLite file in `WARMBAND_HOME`.
         callbacks: your own code, called while the job runs.
         console: where progress and summary are printed; None is standard output, and False prints nothing.
@@ -71,6 +73,7 @@ class TrainingJob:
         base_job_name: str | None = None,
         prices: Prices | None = None,
         max_cost: float | None = None,
+        notices: Mapping[str, Webhook | Email] | None = None,
         store: str | None = None,
         callbacks: Sequence[Callback] = (),
         console: Console | Literal[False] | None = None,
@@ -92,6 +95,7 @@ class TrainingJob:
             base_tuning_job_name=base_job_name,
             prices=prices,
             max_cost=max_cost,
+            notices=notices,
             options=options,
         )
         self._begin(settings, store, console_for(console), callbacks, verbose=verbose)
