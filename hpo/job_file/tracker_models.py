@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from hpo.job_file.known_keys import Give, Strict, own_fields
-from hpo.notices import BUDGET_SHARE, EVENTS, PREFIX
+from hpo.notices import BUDGET_SHARE, PREFIX
 
 if TYPE_CHECKING:
     from hpo.notices import Email, Webhook
@@ -93,7 +93,7 @@ class _Noticed(Strict):
     """The entry's name in `hpo.notices`, whose arguments have the names of the keys."""
 
     events: list[Literal["ended", "failed", "stopped", "budget"]] = Field(
-        list(EVENTS),
+        ["ended", "failed", "stopped", "budget"],
         description="which notices are sent: the job is Completed, Failed or Stopped, or has used budget_share",
     )
     budget_share: Annotated[float, Give("a number above 0 and at most 1")] = Field(

@@ -30,7 +30,7 @@ def ended_job(store: Store, entries: dict[str, Any], name: str = "job", **fields
 def notice(entry: Any, **fields: Any) -> Notice:
     """The notice of a job's end to one entry."""
     row = {"status": "Failed", "ended_at": 1_700_000_000.25, "created_at": 1.5, **fields}
-    [made] = of_end(JobRow(name="job", spec={}, **row), {"ops": entry})
+    [made] = of_end(JobRow(name="job", spec={"objective_metric_name": "validation:auc"}, **row), {"ops": entry})
     return made
 
 

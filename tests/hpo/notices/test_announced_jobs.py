@@ -45,10 +45,11 @@ def test_a_job_that_has_ended_says_so_once(receiver: Hook, tmp_path: Path) -> No
 
 def test_a_job_that_fails_says_so_and_fails_as_without(receiver: Hook, tmp_path: Path) -> None:
     receiver.answers = [500, 200]
-
-    trainer = boosted(tree_method="exact", grow_policy="lossguide", max_bin=1)
-    with pytest.raises(WarmbandError):
-        training(tmp_path, trainer, notices={"ops": Webhook(url=receiver.url)}).fit(CHANNELS, job_name="job")
+    trainer = boosted(objective="reg:squarederror", eval_metric="rmse", eta=1e38)
+    hooks = {"ops": Webhook(url=receiver.url)}
+    job = training(tmp_path, trainer, objective_metric_name="validation:rmse", notices=hooks)
+    with pytest.raises(WarmbandError, match="training diverged"):
+        job.fit(CHANNELS, job_name="job")
     assert receiver.events() == ["failed", "failed"]
     assert receiver.posted[0].content == receiver.posted[1].content
     assert receiver.posted[0].content["reason"]

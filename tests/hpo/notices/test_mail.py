@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import ssl
 import time
+from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,10 @@ def sent(made: Email, **fields: Any) -> str:
     return attempted(lambda step: mail(made, what, step), time.monotonic() + 10.0)
 
 
+def text(message: EmailMessage) -> list[str]:
+    return message.get_content().splitlines()
+
+
 def test_a_notice_is_mailed_as_plain_text(box: Mailbox) -> None:
     best = {"trial": "job-007", "value": 0.75, "hyperparameters": {"eta": 0.5}}
     assert not sent(entry(box), status="Completed", summary={"best": best})
@@ -43,8 +48,8 @@ def test_a_notice_is_mailed_as_plain_text(box: Mailbox) -> None:
     assert message["From"] == "hpo@example.org"
     assert message["Message-ID"] == f"<{notice(entry(box), status='Completed').id}@warmband>"
     assert message.get_content_type() == "text/plain"
-    assert "Best trial: job-007" in message.get_content()
-    assert "  eta: 0.5\n" in message.get_content()
+    assert "Best trial: job-007, validation:auc 0.75" in text(message)
+    assert "  eta: 0.5" in text(message)
 
 
 def test_html_and_line_ends_in_names_stay_text_in_their_line(box: Mailbox) -> None:
@@ -55,8 +60,8 @@ def test_html_and_line_ends_in_names_stay_text_in_their_line(box: Mailbox) -> No
     assert message.get_content_type() == "text/plain"
     assert message["Bcc"] is None
     assert box.recipients == [TEAM]
-    assert not [line for line in message.get_content().splitlines() if line.startswith(("Bcc", "hello"))]
-    assert "Reason: <script>alert(1)</script>\n" in message.get_content()
+    assert not [line for line in text(message) if line.startswith(("Bcc", "hello"))]
+    assert "Reason: <script>alert(1)</script>" in text(message)
 
 
 def test_what_may_go_better_is_tried_again_with_the_same_id(box: Mailbox) -> None:
@@ -117,7 +122,7 @@ def test_user_and_password_go_encrypted_and_to_a_server_alone_that_is_trusted(
 
     def authenticate(server: Any, session: Any, envelope: Any, mechanism: str, data: LoginPassword) -> AuthResult:
         asked.append((data.login, data.password))
-        return AuthResult(success=data.password == b"hunter2")
+        return AuthResult(success=data.password == b"hunter2", handled=False)
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
@@ -136,4 +141,4 @@ def test_user_and_password_go_encrypted_and_to_a_server_alone_that_is_trusted(
         assert sent(made) == "it answered 535"
         monkeypatch.delenv("WARMBAND_NOTICE_PASSWORD")
         assert "WARMBAND_NOTICE_PASSWORD is not set" in sent(made)
-    assert asked == [(b"hpo", b"hunter2"), (b"hpo", b"hunter3")]
+    assert [*dict.fromkeys(asked)] == [(b"hpo", b"hunter2"), (b"hpo", b"hunter3")]
