@@ -97,6 +97,12 @@ _add(
     "hpo export churn-1 --format parquet -o churn-1",
     "hpo export churn-1 --format optuna -o sqlite:///churn-1.db",
 )
+_add(
+    "register",
+    export.register,
+    "hpo register churn-1 --model churn",
+    "hpo register churn-1 --model churn --tracking-uri http://mlflow:5000 --json",
+)
 _add("stop", records.stop, "hpo stop churn-1", "hpo stop churn-1 --wait 0")
 _add(
     "resume",
