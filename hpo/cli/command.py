@@ -109,6 +109,7 @@ _add("logs", logs.logs, "hpo logs churn-1 --follow", "hpo logs churn-1 --tail 20
 _add("delete", records.delete, "hpo delete churn-1", "hpo delete churn-1 --keep-files --yes")
 _add("serve", serving.serve, "hpo serve", "hpo serve --port 8901 --store postgresql://me@host/jobs")
 _add("serve token", serving.token, "hpo serve token alice --rights act", "hpo serve token alice --remove")
+_add("serve key", serving.key, "hpo serve key alice", "hpo serve key alice --remove")
 _add("schema", files.schema, "hpo schema > job.schema.json")
 app.add_typer(data.app, name="data")
 app.add_typer(db.app, name="db")
