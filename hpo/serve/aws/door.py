@@ -17,9 +17,13 @@ from hpo.serve.aws.keys import Keys
 from hpo.serve.aws.operations import OPERATIONS, Caller
 from hpo.serve.aws.signature import Signed, Signer, signer_of
 from hpo.serve.aws.wire import Call, Wire, call_of, wire_of
+from hpo.serve.security import Rates
 from trainers.errors import WarmbandError
 
 _log = logging.getLogger("warmband.serve")
+
+CALLS_A_SECOND = 50.0
+"""Calls of one key; four times as many may come at once."""
 
 DOOR = "SageMaker"
 """The door by which the record says that a person came."""
@@ -35,6 +39,7 @@ class AwsDoor:
         tables: of images and instance types.
         run: calls in a thread.
         now: the time, in UTC.
+        rates: of the calls of each key.
     """
 
     def __init__(
@@ -45,9 +50,11 @@ class AwsDoor:
         tables: Any,
         run: Callable[[Callable[[], Any]], Awaitable[Any]],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        rates: Rates | None = None,
     ) -> None:
         self._open, self._store_url, self._keys, self._tables = open, store_url, keys, tables
         self._run, self._now = run, now
+        self._rates = Rates(CALLS_A_SECOND, 4 * CALLS_A_SECOND) if rates is None else rates
 
     async def __call__(self, request: Request) -> Response:
         """The response to a request, whatever it asks for."""
@@ -57,6 +64,8 @@ class AwsDoor:
             if not wire.service:
                 raise ServiceError("UnknownOperationException", "the request names no service that is served here", 404)
             signer = signer_of(_signed(request, body), self._keys, wire.signing_name, self._now())
+            if wait := self._rates.wait(signer.key.id):
+                raise ServiceError("ThrottlingException", f"Rate exceeded: wait {wait:.1f} s")
             response: Response = await self._run(lambda: self._serve(wire, signer, body))
         except (ServiceError, WarmbandError) as error:
             told = as_service_error(error)

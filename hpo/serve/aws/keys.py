@@ -8,16 +8,12 @@ import secrets
 import string
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import get_args
 
 from hpo.serve.security import Rights, write_secret
 from trainers.errors import ConfigurationError
-
-_LOOK_EVERY = 1.0
-"""Seconds between two looks at whether the file has changed."""
 
 _NAME = re.compile(r"[\w.@-]{1,64}")
 
@@ -46,24 +42,21 @@ class Keys:
 
     Args:
         file: it need not be there yet.
-        clock: seconds that only grow.
 
     Raises:
         ConfigurationError: it cannot be read, or is no file of keys.
     """
 
-    def __init__(self, file: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        self.file, self._clock, self._looked = file, clock, clock()
+    def __init__(self, file: Path) -> None:
+        self.file = file
         self._reading = threading.Lock()
         self._stamp, self._keys = _read(file)
 
     def find(self, id: str) -> AccessKey | None:
         """The key of an id; None where there is none."""
         with self._reading:
-            if self._clock() - self._looked > _LOOK_EVERY:
-                self._looked = self._clock()
-                if _stamp(self.file) != self._stamp:
-                    self._stamp, self._keys = _read(self.file)
+            if _stamp(self.file) != self._stamp:
+                self._stamp, self._keys = _read(self.file)
             return self._keys.get(id)
 
     def add(self, name: str, rights: Rights) -> AccessKey:

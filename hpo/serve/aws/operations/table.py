@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hpo.serve.aws.operations import metrics, tags, training_jobs, tuning_jobs
+from hpo.serve.aws.operations import logs, metrics, tags, training_jobs, tuning_jobs
 from hpo.serve.aws.operations.caller import Caller
 
 
@@ -45,6 +45,8 @@ OPERATIONS = {
     ("sagemaker", "DeleteTags"): Operation(tags.delete, acts=True),
     ("cloudwatch", "GetMetricStatistics"): Operation(metrics.statistics),
     ("cloudwatch", "GetMetricData"): Operation(metrics.data),
+    ("logs", "DescribeLogStreams"): Operation(logs.streams),
+    ("logs", "GetLogEvents"): Operation(logs.events),
     ("sts", "GetCallerIdentity"): Operation(_identity),
 }
 """What is served, by service and operation."""

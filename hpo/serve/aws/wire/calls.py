@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -21,7 +21,7 @@ from hpo.serve.aws.wire.responses import rendered
 
 Protocol = Literal["json", "query", "cbor"]
 
-_TARGETS = {"SageMaker": "sagemaker", "GraniteServiceVersion20100801": "cloudwatch"}
+_TARGETS = {"SageMaker": "sagemaker", "GraniteServiceVersion20100801": "cloudwatch", "Logs_20140328": "logs"}
 _VERSIONS = {"2011-06-15": "sts", "2010-08-01": "cloudwatch"}
 _CBOR_PATH = re.compile(r"/service/(\w+)/operation/(\w+)")
 _QUERY_CODES = {
@@ -84,7 +84,11 @@ class Wire:
         if shape is None:
             shown: Any = {}
         else:
-            times = {"json": datetime.timestamp, "query": datetime.isoformat, "cbor": _same}
+            times: dict[Protocol, Callable[[datetime], Any]] = {
+                "json": datetime.timestamp,
+                "query": datetime.isoformat,
+                "cbor": _same,
+            }
             shown = rendered(shape, value, times[self.protocol])
         if self.protocol == "query":
             return self._response(to_xml(self.operation, self._namespace, shown, self.request_id))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from hpo.record import JobRow, Store
+from hpo.record import JobRow, LineRow, Store
 from hpo.serve import Keys
 from hpo.serve.aws import AccessKey
 from tests.support.listed import job, spec
@@ -129,7 +129,7 @@ def test_what_is_not_there_is_not_found(client: Client) -> None:
 def test_a_request_is_checked_by_the_model(client: Client) -> None:
     with refused("ValidationException", "'hyperParameterTuningJobName'", "length less than or equal to 32"):
         client().describe_hyper_parameter_tuning_job(**{NAME: "x" * 33})
-    with refused("ValidationException", "'sortBy'", "enum value set: [Name, Status, CreationTime"):
+    with refused("ValidationException", "'sortBy'", "enum value set: [Name, CreationTime, Status]"):
         client().list_training_jobs(SortBy="Cost")
     with refused("ValidationException", "'maxResults'", "less than or equal to 100"):
         client().list_training_jobs(MaxResults=101)
@@ -212,7 +212,7 @@ def test_metrics_are_told_in_each_protocol(
     with store.writer("bank") as writer:
         for step, value in enumerate([0.5, 0.7, 0.9]):
             writer.report(report(step, value, trial_id="bank-000", at=began + 40 * step))
-    cloudwatch = speaking(client("cloudwatch"), protocol)
+    cloudwatch = speaking(client("cloudwatch"), protocol, monkeypatch)
     metric = {
         "Namespace": "/aws/sagemaker/TrainingJobs",
         "MetricName": "auc",
@@ -232,15 +232,14 @@ def test_metrics_are_told_in_each_protocol(
         cloudwatch.get_metric_statistics(**metric, StartTime=start, EndTime=start, Period=60, Statistics=["Average"])
 
 
-def speaking(made: Any, protocol: str) -> Any:
+def speaking(made: Any, protocol: str, patch: pytest.MonkeyPatch) -> Any:
     """A client that speaks another of its service's protocols, as older and newer ones do."""
     from botocore.parsers import create_parser
     from botocore.serialize import create_serializer
 
-    made.meta.service_model.metadata["protocol"] = protocol
-    made.meta.service_model.__dict__.pop("resolved_protocol", None)
     made._serializer = create_serializer(protocol, True)
-    made._endpoint._response_parser_factory.create_parser = lambda name: create_parser(protocol)
+    factory = made._endpoint._response_parser_factory  # All clients of the process have the same.
+    patch.setattr(factory, "create_parser", lambda name: create_parser(protocol))
     return made
 
 
@@ -248,6 +247,7 @@ def test_creation_is_checked_before_anything_else(store: Store, client: Client) 
     with refused("ResourceInUse", "bank"):
         client().create_training_job(
             TrainingJobName="bank",
+            RoleArn="arn:aws:iam::000000000000:role/none",
             OutputDataConfig={"S3OutputPath": "s3://bucket/out"},
             StoppingCondition={"MaxRuntimeInSeconds": 60},
         )
@@ -258,3 +258,21 @@ def test_a_recorded_search_is_described(store: Store, client: Client, tmp_path: 
     record(store, "searched", 4, steps=3)
     found = client().describe_hyper_parameter_tuning_job(**{NAME: "searched"})
     assert sum(found["ObjectiveStatusCounters"].values()) == 4
+
+
+def test_lines_of_a_training_are_its_log(store: Store, client: Client) -> None:
+    store.create_job(JobRow(name="alone", created_at=1000.0, spec=spec(kind="training")))
+    with store.writer("alone") as writer:
+        for number in range(3):
+            writer.line(LineRow(job="alone", text=f"epoch {number}", at=1000.0 + number))
+    logs, group = client("logs"), "/aws/sagemaker/TrainingJobs"
+    (stream,) = logs.describe_log_streams(logGroupName=group, logStreamNamePrefix="alone/")["logStreams"]
+    query = {"logGroupName": group, "logStreamName": stream["logStreamName"], "startFromHead": True}
+    page = logs.get_log_events(**query, limit=2)
+    assert [event["message"] for event in page["events"]] == ["epoch 0", "epoch 1"]
+    page = logs.get_log_events(**query, nextToken=page["nextForwardToken"])
+    assert [(event["timestamp"], event["message"]) for event in page["events"]] == [(1_002_000, "epoch 2")]
+    assert not logs.get_log_events(**query, nextToken=page["nextForwardToken"])["events"]
+    assert not logs.describe_log_streams(logGroupName=group, logStreamNamePrefix="bank-000/")["logStreams"]
+    with refused("ResourceNotFoundException", "log group"):
+        logs.describe_log_streams(logGroupName="mine")
