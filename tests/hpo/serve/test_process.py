@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -20,40 +15,12 @@ import pytest
 from hpo.record import Store
 from tests.support.listed import job
 from tests.support.rows import sqlite_url, until
+from tests.support.served import served
 from tests.support.small_job import write_job
-
-SERVER = """
-import sys
-from pathlib import Path
-from hpo.serve import ServeSettings, run
-run(ServeSettings(port=0, store=sys.argv[1], header_seconds=1.0), lambda line: print(line, flush=True))
-"""
-
-
-@contextmanager
-def served(url: str, home: Path) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", SERVER, url],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "WARMBAND_HOME": str(home)},
-    )
-    try:
-        assert process.stdout is not None
-        address = process.stdout.readline().split()[-1]
-        link = process.stdout.readline()
-        token = (home / "token").read_text() if "token=" not in link else link.rpartition("token=")[2].strip()
-        (home / "token").write_text(token)
-        with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=60) as client:
-            yield process, client
-    finally:
-        process.kill()
-        process.wait(30)
 
 
 @pytest.mark.process
 def test_the_server_ends_in_time_and_cuts_off_who_sends_no_request(tmp_path: Path, home: Path) -> None:
-    home.mkdir()
     url = sqlite_url(tmp_path)
     with Store(url) as store:
         job(store, "bank", values=[0.5])
@@ -81,7 +48,6 @@ def _reset() -> None:
 @pytest.mark.fault
 @pytest.mark.process
 def test_a_job_that_is_created_as_the_server_is_killed_is_there_whole(tmp_path: Path, home: Path) -> None:
-    home.mkdir()
     url = sqlite_url(tmp_path)
     text = re.sub("type: xgboost", "type: xgboost\n  num_workers: 0", write_job(tmp_path).read_text())
     with served(url, home) as (process, client):
