@@ -16,7 +16,7 @@ from hpo.estimators import as_trainer
 from hpo.forecasts import Forecast
 from hpo.observers import Callback, console_for, show_training
 from hpo.record import TRAINING, JobRow, Store, TrialRow, is_training, status_and_reason
-from hpo.sagemaker import describe_any, tuned_trials
+from hpo.sagemaker import Deployable, describe_any, tuned_trials
 from hpo.text import printer
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.gangs import Report
@@ -30,7 +30,7 @@ OVER = ("Completed", "Failed", "Stopped")
 _LOOK_SECONDS = 1.0
 
 
-class TrainingJob:
+class TrainingJob(Deployable):
     """Trains one configuration once, like `Trainer.fit`, as a job that has a name.
 
     The record keeps the job as it keeps tuning jobs: every report, what it was billed, what its driver said, and where
@@ -324,6 +324,12 @@ class TrainingJob:
             trainer=self.settings.estimator.trained(trial.checkpoint, missing, trial.manifest),
             details=trial.details,
         )
+
+    def _model_of(self, training_job_name: str | None) -> tuple[str, str, Trainer]:
+        name = self._named()
+        if training_job_name not in (None, name):
+            raise ConfigurationError(f"training_job_name is {training_job_name!r}, and this is {name!r}; leave it out")
+        return name, name, self.result().trainer
 
     def _trial(self, store: Store) -> TrialRow | None:
         return next(iter(tuned_trials(store, self._named())), None)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         HyperparameterTuningJobAnalytics as HyperparameterTuningJobAnalytics,
         tuned_trials as tuned_trials,
     )
+    from hpo.sagemaker.deploying import Deployable as Deployable, delete_endpoint as delete_endpoint
     from hpo.sagemaker.description import (
         counters as counters,
         describe as describe,
