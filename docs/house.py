@@ -72,6 +72,7 @@ HOUSE = {
         "jobs",
         "forecasts",
         "trackers",
+        "notices",
         "observers",
         "simulation",
         "search",

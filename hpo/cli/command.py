@@ -13,7 +13,6 @@ from hpo.cli.commands import (
     db,
     export,
     files,
-    forecast,
     logs,
     models,
     records,
@@ -69,7 +68,7 @@ _add(
 )
 _add(
     "forecast",
-    forecast.forecast,
+    simulate.forecast,
     "hpo forecast job.yaml",
     "hpo forecast job.yaml --set tuning.max_jobs=60 --json",
 )
@@ -97,6 +96,12 @@ _add(
     export.export,
     "hpo export churn-1 --format parquet -o churn-1",
     "hpo export churn-1 --format optuna -o sqlite:///churn-1.db",
+)
+_add(
+    "register",
+    models.register,
+    "hpo register churn-1 --model churn",
+    "hpo register churn-1 --model churn --tracking-uri http://mlflow:5000 --json",
 )
 _add("stop", records.stop, "hpo stop churn-1", "hpo stop churn-1 --wait 0")
 _add(

@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hpo.record import tables
 from hpo.record.acts import Asked, acted, actor, stops_in
-from hpo.record.batch import ROWS_AT_ONCE, job_changes
+from hpo.record.batch import ROWS_AT_ONCE, job_changes, upsert
 from hpo.record.database import clock, explained, open_engine, shown
 from hpo.record.lease import is_dead, left_behind, refusal, this_process
 from hpo.record.reading import Mark, Watch, curves, marks
@@ -32,6 +32,7 @@ __all__ = ["JobRow", "JobWriter", "LedgerRow", "LineRow", "ReportRow", "Store", 
 
 _JOB_VALUES = tables.checked(tables.JOBS)
 _ADDITION_VALUES = tables.checked(tables.ADDITIONS)
+_LINE_VALUES = tables.checked(tables.LINES)
 _Row = TypeVar("_Row", JobRow, TrialRow, ReportRow, LedgerRow, LineRow, AdditionRow, ActRow)
 
 
@@ -149,6 +150,12 @@ class Store:
     def lines(self, name: str) -> list[LineRow]:
         """What a job's drivers said, by time."""
         return self._read(LineRow, tables.LINES, {"job": name}, "at", "id") or self._none(name)
+
+    def line(self, row: LineRow) -> None:
+        """Records a line of a job that is not its driver's, in the place of one of that id."""
+        self.job(row.job)
+        with explained(self.url, "written"), self._engine.begin() as connection:
+            connection.execute(upsert(self._engine, tables.LINES), _LINE_VALUES(row))
 
     def additions(self, name: str) -> list[AdditionRow]:
         """The values that persons gave for trials of a job, those that no trial has taken yet among them, by time."""
