@@ -94,7 +94,7 @@ class Store:
         """The job of that name."""
         for row in self._read(JobRow, tables.JOBS, {"name": name}):
             return row
-        names = [job.name for job in self.jobs()]
+        names = self._names()
         hint = did_you_mean(name, names, cutoff=0.5) or f"; it has {', '.join(map(repr, names[:3])) or 'none'}"
         raise NoJobError(f"no job named {name!r} in {self.url}{hint}")
 
@@ -397,6 +397,12 @@ class Store:
                 for name in nested:
                     values[name] = tables.decode(values[name])
                 yield row(**values)
+
+    def _names(self) -> list[str]:
+        """The names of all jobs, the newest first."""
+        query = sa.select(tables.JOBS.c.name).order_by(tables.JOBS.c.created_at.desc(), tables.JOBS.c.name.desc())
+        with explained(self.url, "read"), self._engine.connect() as connection:
+            return list(connection.execute(query).scalars())
 
     def _none(self, name: str) -> list[Any]:
         self.job(name)  # That there are no rows may be a mistyped name.
