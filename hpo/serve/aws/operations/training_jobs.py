@@ -7,7 +7,7 @@ from typing import Any
 
 from hpo.record import JobRow, TrialRow, is_training
 from hpo.sagemaker import describe_training, read_training, stop_trial, tuned_trials
-from hpo.serve.aws.created import create as create_job, request_of
+from hpo.serve.aws.creating import create_training_job, request_of
 from hpo.serve.aws.errors import invalid
 from hpo.serve.aws.operations.caller import TRAINING, TUNING, Caller, check_new
 from hpo.serve.aws.operations.paging import Key, page, within
@@ -38,7 +38,7 @@ def create(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:
     """CreateTrainingJob."""
     name = request[_NAME]
     check_new(caller, name, "Training job")
-    create_job("create_training_job", caller.store, caller.store_url, request, caller.tables)
+    create_training_job(caller.store_url, request, caller.tables)
     return {"TrainingJobArn": caller.arn(TRAINING, name)}
 
 

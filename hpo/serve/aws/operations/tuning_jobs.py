@@ -8,7 +8,7 @@ from typing import Any
 
 from hpo.record import JobRow, Store, TrialRow, is_training, objective, status_and_reason, when
 from hpo.sagemaker import counters, describe, describe_trial, overviews, tuned_trials
-from hpo.serve.aws.created import create as create_job, request_of
+from hpo.serve.aws.creating import create_tuning_job, request_of
 from hpo.serve.aws.errors import ServiceError, invalid
 from hpo.serve.aws.operations.caller import TRAINING, TUNING, Caller, check_new
 from hpo.serve.aws.operations.paging import Key, page, within
@@ -26,7 +26,7 @@ def create(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:
     """CreateHyperParameterTuningJob."""
     name = request[_NAME]
     check_new(caller, name, "Hyperparameter tuning job")
-    create_job("create_tuning_job", caller.store, caller.store_url, request, caller.tables)
+    create_tuning_job(caller.store_url, request, caller.tables)
     return {"HyperParameterTuningJobArn": caller.arn(TUNING, name)}
 
 
