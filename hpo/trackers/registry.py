@@ -218,13 +218,13 @@ def _save(model: Any, folder: Path) -> None:
     # What MLflow would find out by loading the model in a process of its own.
     needed = [f"{package}=={version(package)}" for package in (library, "numpy")]
     if library == "xgboost":
-        import mlflow.xgboost as flavor
+        import mlflow.xgboost
 
-        flavor.save_model(model, str(folder), pip_requirements=needed)
+        mlflow.xgboost.save_model(model, str(folder), pip_requirements=needed)
     else:
-        import mlflow.pytorch as flavor
+        import mlflow.pytorch
 
-        flavor.save_model(model, str(folder), pip_requirements=needed, serialization_format="pickle")
+        mlflow.pytorch.save_model(model, str(folder), pip_requirements=needed, serialization_format="pickle")
 
 
 def _is_of(model: Any, library: str) -> bool:
