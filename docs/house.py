@@ -66,6 +66,7 @@ HOUSE = {
         "training",
         "job_file",
         "sagemaker",
+        "endpoints",
         "report",
         "export",
         "jobs",

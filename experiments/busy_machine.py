@@ -116,13 +116,14 @@ def once(work: str, arm: str, units: int, threads: int) -> float:
 def boosting(rounds: int, threads: int) -> float:
     """XGBoost by hand."""
     import numpy as np
+    import pandas
     import xgboost
 
     from trainers.datasets import load
     from trainers.process import calm_loaded
 
     calm_loaded()  # As every job does.
-    train = load("bank-marketing-synthetic").train
+    train = pandas.DataFrame(load("bank-marketing-synthetic").train)
     features, labels = train.iloc[:, 1:].to_numpy(np.float32), train.iloc[:, 0].to_numpy(np.float32)
     matrix = xgboost.QuantileDMatrix(features, labels, nthread=threads)
     booster = xgboost.Booster({"objective": "binary:logistic", "nthread": threads}, [matrix])

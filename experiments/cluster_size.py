@@ -162,7 +162,7 @@ def searches_table(found: Found) -> Table:
     choices = [*found.choices, found.tuned_choice]
     unbeaten = front(choices)
     outcomes = [*found.by_size.values(), found.tuned]
-    columns = [
+    columns: list[Column | str] = [
         "search",
         Column(found.problem.objective, digits=4),
         Column(found.problem.test, digits=4),
@@ -193,7 +193,7 @@ def searches_table(found: Found) -> Table:
 
 def advice_table(advice: Sequence[Advice], limit: str) -> Table:
     """From which limit on to take what."""
-    columns = [Column(f"from a {limit} of", digits=0), "take", Column("score", digits=4)]
+    columns: list[Column | str] = [Column(f"from a {limit} of", digits=0), "take", Column("score", digits=4)]
     return Table(columns, [(each.limit, each.choice.name, each.choice.score) for each in advice])
 
 
@@ -306,7 +306,7 @@ COLUMNS = ("search", "score", "on test rows", "wall seconds", "worker-seconds", 
 def cells(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """The rows of the searches' table, as text, from what result.json holds."""
     searches = {_workers(int(size)): outcomes for size, outcomes in result["by_size"].items()}
-    made = []
+    made: list[tuple[str, ...]] = []
     for name, kept in {**searches, "size tuned too": result["size_tuned"]}.items():
         outcomes = [Outcome.read(each) for each in kept]
         choice = _choice(name, 1, outcomes)

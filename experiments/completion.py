@@ -106,7 +106,7 @@ def _regret(task: RecordedTask, trials: Sequence[ReplayedTrial]) -> float:
 
 def summary(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """A row a strategy and criterion, over all tasks and seeds."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for strategy, runs in result["runs"].items():
         for criterion in result["criteria"]:
             of = [run["criteria"][criterion] for run in runs]

@@ -26,7 +26,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -110,8 +110,11 @@ def both_ways(rows: Rows, folder: Path, rounds: int) -> dict[str, Any]:
 def in_turns(rows: Rows, folder: Path, rounds: int, turns: int) -> dict[str, Any]:
     """Rounds a second of a process alone: each turn trains on disk, in memory and by hand, in another order."""
     hand = ByHand(rows, folder / "by-hand", STATIC)
-    ways = {"on disk": partial(_alone, rows, folder, True), "in memory": partial(_alone, rows, folder, False)}
-    ways["by hand"] = hand.train
+    ways: dict[str, Callable[[int], tuple[float, float]]] = {
+        "on disk": partial(_alone, rows, folder, True),
+        "in memory": partial(_alone, rows, folder, False),
+        "by hand": hand.train,
+    }
     found: dict[str, list[float]] = {way: [] for way in ways}
     auc: dict[str, float] = {}
     for turn in range(turns):

@@ -286,7 +286,7 @@ def xgboost(dataset: Dataset, place: Place, scratch: str) -> dict[str, Any]:
 
 def ratio(part: Mapping[str, Any]) -> float:
     """The median over turns of the other side's seconds by those here."""
-    return statistics.median(there / here for here, there in zip(part["here"], part["there"], strict=True))
+    return float(statistics.median(there / here for here, there in zip(part["here"], part["there"], strict=True)))
 
 
 RECOVERIES = {
@@ -323,7 +323,7 @@ def targets(parts: Mapping[str, Mapping[str, Any]]) -> list[Target]:
 
 def sooner(part: Mapping[str, Any]) -> float:
     """How many times sooner a warm gang takes its first step than a cold one."""
-    return statistics.median(part["cold"]) / statistics.median(part["warm"])
+    return float(statistics.median(part["cold"]) / statistics.median(part["warm"]))
 
 
 def failures(part: Mapping[str, Any], *, lost: int) -> float:

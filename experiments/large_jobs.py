@@ -202,7 +202,7 @@ def on_function(name: str, arm: str, trials: int, seed: int) -> dict[str, Any]:
         assert suggested is not None, "nothing is waited for"
         tried: dict[str, Scalar] = decode(ranges, suggested)
         search.begun(trial, tried)
-        point = np.array([float(tried[side]) for side in ranges])
+        point = np.array([tried[side] for side in ranges], dtype=float)
         regret = (function.value(point) - function.least) / (median - function.least)
         result = {RESOURCE: 1, "value": regret + noise[number]}
         search.on_trial_result(trial, result)

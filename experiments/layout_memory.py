@@ -84,7 +84,7 @@ def train(context: TrainContext) -> None:
 def held() -> int:
     """Bytes that this process holds, without what the C library has left over."""
     ctypes.CDLL(None).malloc_trim(0)
-    return psutil.Process().memory_info().rss
+    return int(psutil.Process().memory_info().rss)
 
 
 def _most() -> int:

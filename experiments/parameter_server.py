@@ -127,7 +127,7 @@ class PlainWorker:
         for _ in range(updates):
             self._model.zero_grad()
             _loss(self._model).backward()
-            gradients = [parameter.grad.numpy() for parameter in self._model.parameters()]
+            gradients = [parameter.grad.numpy() for parameter in self._model.parameters() if parameter.grad is not None]
             with torch.no_grad():
                 values = ray.get(self._server.apply.remote(gradients))
                 for parameter, value in zip(self._model.parameters(), values, strict=True):
@@ -138,7 +138,7 @@ class Plain:
     """A plain server and its workers, which stay up."""
 
     def __init__(self, workers: int) -> None:
-        actor = ray.remote(num_cpus=0)
+        actor: Any = ray.remote(num_cpus=0)
         self._server = actor(PlainServer).remote()
         self._workers = [actor(PlainWorker).remote(self._server) for _ in range(workers)]
         self.rate(1)
@@ -192,7 +192,8 @@ def _rate(work: Callable[[], object], times: int) -> float:
 def measure(turns: int, updates: int, scratch: str) -> Measured:
     """Measures everything, in turns."""
     size = sum(parameter.numel() for parameter in layers(WIDTHS).parameters()) * 4
-    echo = ray.remote(num_cpus=0)(Echo).remote()
+    actor: Any = ray.remote(num_cpus=0)
+    echo = actor(Echo).remote()
     rates = {workers: by_turns(workers, turns, updates, f"{scratch}/{workers}") for workers in WORKERS}
     copied = [copies(size, updates) for _ in range(turns)]
     called = [calls(size, updates, echo) for _ in range(turns)]

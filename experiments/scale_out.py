@@ -212,7 +212,7 @@ def main(
             {"data": once.name, "workers": XGBOOST_WORKERS, "rounds": ROUNDS, "seed": seed},
             lambda: asdict(shard_models.measure(once, XGBOOST_WORKERS, ROUNDS, seed, out.absolute() / "models")),
         )
-        measured = {}
+        measured: dict[str, Measured] = {}
         with options.cluster(IMAGE_WORKERS, steps, console.print):
             for row in rows:
                 came = measure(row, data[row.problem], options, steps)

@@ -237,6 +237,10 @@ def mapper(processes: int) -> Iterator[Callable[..., Any]]:
         yield pool.map
 
 
+def _all_of(each_of: Callable[..., Any], work: Callable[[int], Any], seeds: Sequence[int]) -> list[Any]:
+    return list(each_of(work, seeds))
+
+
 def one_thread() -> None:
     """Keeps the linear algebra of a process on one core, which the others leave it."""
     import torch
@@ -277,7 +281,7 @@ def run(
                     step = f"{task}-{at_once}-{arm}".replace("/", "-").replace(" ", "-").replace(",", "")
                     settings = {"seeds": list(seeds), "trainings": list(TRAININGS)}
                     work = partial(timed, folder, task, arm, at_once)
-                    runs = steps.do(step, settings, lambda work=work: list(each_of(work, seeds)))
+                    runs = steps.do(step, settings, partial(_all_of, each_of, work, seeds))
                     found[str(at_once)][task][arm] = [each["regrets"] for each in runs]
                     took += [each["seconds"] for each in runs]
                     last = figure([each["regrets"][-1] for each in runs])

@@ -248,7 +248,7 @@ def main(
     result |= {"small": {}, "answers": {}, "large": {}}
     with Steps(out, partial(console.print, markup=False)) as steps:
 
-        def runs(name: str, strategy: Callable[[], Strategy], *job: float) -> list[tuple[float, float]]:
+        def runs(name: str, strategy: Callable[[], Strategy], job: tuple[int, int, float]) -> list[tuple[float, float]]:
             known = {"tasks": result["tasks"], "job": job}
             return [
                 steps.do(f"{name}-{seed}", known, partial(over_tasks, folder, strategy, seed, *job)) for seed in each
@@ -259,12 +259,12 @@ def main(
                 job = result["large"][str(many)] = steps.do(f"large-{many}", {"trials": many}, partial(large, many))
                 console.print(f"{many:,} trials: {job['simulated_seconds']:.1f} s simulated")
         for name, strategy in SMALL_JOBS.items() if Part.SMALL in asked else ():
-            result["small"][name] = runs(f"small-{name}", strategy, SMALL, 1, math.inf)
+            result["small"][name] = runs(f"small-{name}", strategy, (SMALL, 1, math.inf))
             console.print(table(f"{SMALL} trials", COLUMNS, rows({name: result["small"][name]})))
         for count in (workers or (4, 16)) if Part.ANSWERS in asked else ():
             of = result["answers"][str(count)] = {}
             for name, strategy in ANSWERS.items():
-                of[name] = runs(f"answers-{count}-{name}", strategy, TRIALS_OF_IT + 5 * count, count, TRAININGS)
+                of[name] = runs(f"answers-{count}-{name}", strategy, (TRIALS_OF_IT + 5 * count, count, TRAININGS))
             console.print(table(f"{count} workers", COLUMNS, rows(of)))
     made = targets(result)
     console.print(promises(made))

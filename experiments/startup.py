@@ -143,7 +143,7 @@ def targets(measured: Startup) -> list[Target]:
 def result(measured: Startup, dataset: Mapping[str, Any]) -> dict[str, Any]:
     """Everything measured, for result.json."""
     trials = measured.jobs[0].objectives
-    ways = {
+    ways: dict[str, Sequence[Documented | WarmJob | PlainOptuna]] = {
         "as Ray documents it, alone": [measured.alone],
         "as Ray documents it, at once": [measured.at_once],
         "on gangs, each time": measured.jobs,
@@ -169,7 +169,7 @@ def arms(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """The same job in every way."""
     jobs = result["jobs"]
     trials = len(jobs[0]["objectives"])
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for way in (Documented(**result["alone"]), Documented(**result["at_once"])):
         of = "" if len(way.objectives) == trials else f", scaled from {len(way.objectives)} of {trials} trials"
         rows.append(

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -57,7 +58,7 @@ def dataset(scale: Scale) -> Any:
     return ray.data.range(scale.rows, override_num_blocks=scale.blocks).map_batches(_made)
 
 
-def _made(batch: dict[str, Any]) -> dict[str, Any]:
+def _made(batch: Any) -> Any:
     ids = batch["id"]
     rows = np.sin(ids[:, None] * np.arange(1, COLUMNS + 1)).astype(np.float32)
     return {"x": rows, "y": rows.sum(axis=1)}
@@ -129,16 +130,17 @@ def rate_there(data: Any, scratch: str, number: int) -> float:
     )
     result = trainer.fit()
     assert result.metrics is not None, "the loop reports once, with a checkpoint"
-    return statistics.median(result.metrics["rates"][1:])
+    return float(statistics.median(result.metrics["rates"][1:]))
 
 
 def measured(scale: Scale, scratch: str) -> dict[str, list[float]]:
     """Rows a second by turns; who is first takes turns, too."""
     start_ray(4)
     try:
-        data, rates = dataset(scale), {HERE: [], THERE: []}
+        data = dataset(scale)
+        rates: dict[str, list[float]] = {HERE: [], THERE: []}
         for turn in range(scale.turns):
-            ways = {HERE: lambda: rate_here(data, scratch), THERE: lambda turn=turn: rate_there(data, scratch, turn)}
+            ways = {HERE: partial(rate_here, data, scratch), THERE: partial(rate_there, data, scratch, turn)}
             for way in (HERE, THERE) if turn % 2 == 0 else (THERE, HERE):
                 rates[way].append(ways[way]())
         return rates

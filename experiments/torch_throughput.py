@@ -38,7 +38,7 @@ import torch
 import typer
 from ray.train import Checkpoint, RunConfig, ScalingConfig
 from ray.train.torch import TorchTrainer as RayTorchTrainer, prepare_model
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 
 from experiments.baselines.pytorch.by_turns import SEED, Case, Turns, by_turns, on_gpu
 from experiments.baselines.pytorch.torchrun import REPLICAS, SHARDED
@@ -113,14 +113,16 @@ class Measured:
 
 def small(dataset: Dataset, scale: Scale) -> Case:
     """The fully connected network."""
-    trial = {**LEARNING, "widths": [dataset.train[0].shape[1], *HIDDEN], "per_worker_batch_size": BATCH}
-    return Case(name="small", hyperparameters=trial, rows=dataset.train, epochs=scale.epochs, turns=scale.turns)
+    train: Any = dataset.train
+    trial = {**LEARNING, "widths": [train[0].shape[1], *HIDDEN], "per_worker_batch_size": BATCH}
+    return Case(name="small", hyperparameters=trial, rows=train, epochs=scale.epochs, turns=scale.turns)
 
 
 def networks(dataset: Dataset, scale: Scale) -> list[Case]:
     """The convolutional network on some of the images, and the GPT on some of the text, each in replicas and shards."""
-    text = load("python-stdlib").train
-    images = {"network": "convolutional", "columns": dataset.train[0].shape[1], "per_worker_batch_size": 50}
+    text: Any = load("python-stdlib").train
+    train: Any = dataset.train
+    images = {"network": "convolutional", "columns": train[0].shape[1], "per_worker_batch_size": 50}
     tokens = {"network": "gpt", "size": scale.size, "columns": text[0].shape[1], "per_worker_batch_size": 4}
     return [
         Case(
@@ -132,7 +134,7 @@ def networks(dataset: Dataset, scale: Scale) -> list[Case]:
             wrapper=wrapper,
         )
         for name, trial, (features, labels), rows in (
-            ("convolutional network", images, dataset.train, scale.images),
+            ("convolutional network", images, train, scale.images),
             ("GPT", tokens, text, scale.texts),
         )
         for wrapper in (REPLICAS, SHARDED)
@@ -268,10 +270,13 @@ def show(measured: Measured) -> Group:
     """The tables that people look at."""
     turns = measured.throughput
     none = "On a GPU: not measured, there is none here (torch.cuda.is_available() is False)"
+    large: list[RenderableType] = []
+    if measured.networks:
+        large = [table("Networks that people train", NETWORKS, _networks(measured)), ""]
     return Group(
         table(f"{measured.rows}, {turns.what}, {os.cpu_count()} cores", SPEEDS, _speeds(measured)),
         f"Largest difference of weights after an epoch in one order: {turns.difference:.1e}\n",
-        *([table("Networks that people train", NETWORKS, _networks(measured)), ""] if measured.networks else []),
+        *large,
         table(f"{measured.workers} workers", STARTS, _starts(measured)),
         "",
         table(f"On {measured.device}", GPU, _on_gpu(measured)) if measured.gpu else none,
@@ -361,7 +366,7 @@ def main(
             documented = documented_starts(digits, workers, scale.documented_starts, scratch)
         finally:
             ray.shutdown()
-        there = torch.cuda.is_available()
+        there, rows = torch.cuda.is_available(), small(dataset, scale).rows
         measured = Measured(
             workers=workers,
             rows=f"{dataset.title}, {len(dataset.train[1]):,} rows",
@@ -369,7 +374,7 @@ def main(
             networks=others,
             starts=mine,
             documented=documented,
-            gpu=on_gpu(dataset.train, scale.epochs, scale.turns, scratch) if there else [],
+            gpu=on_gpu(rows, scale.epochs, scale.turns, scratch) if there else [],
             device=torch.cuda.get_device_name() if there else "",
         )
     console.print(show(measured))

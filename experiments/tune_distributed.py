@@ -261,7 +261,7 @@ def beside_the_blog(found: Found) -> list[tuple[str, ...]]:
         blog.COST: lambda outcome: outcome.worker_seconds / 60,
         blog.TIME: lambda outcome: outcome.seconds / 60,
     }
-    made = []
+    made: list[tuple[str, ...]] = []
     for row, way in naive.items():
         its, mine = (found.mean(each, of[row]) for each in (way, Way.HYPERBAND))
         gain = f"{mine - its:+.4f}" if row is blog.QUALITY else f"{1 - mine / its:.0%}"

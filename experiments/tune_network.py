@@ -330,7 +330,7 @@ def _layouts(tuned: Tuned) -> list[tuple[str, ...]]:
     by_layout: defaultdict[str, list[Tried]] = defaultdict(list)
     for trial in tuned.trials:
         by_layout[trial.layout].append(trial)
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for layout, tried in by_layout.items():
         values = [trial.value for trial in tried if trial.value is not None]
         seconds = sorted(trial.unit_seconds for trial in tried if trial.unit_seconds is not None)

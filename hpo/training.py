@@ -17,7 +17,7 @@ from hpo.forecasts import Forecast
 from hpo.notices import Email, Webhook
 from hpo.observers import Callback, console_for, show_training
 from hpo.record import TRAINING, JobRow, Store, TrialRow, is_training, status_and_reason
-from hpo.sagemaker import describe_any, register_trial, tuned_trials
+from hpo.sagemaker import Registrable, describe_any, tuned_trials
 from hpo.text import printer
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.gangs import Report
@@ -27,13 +27,11 @@ from trainers.trainer import Trainer
 if TYPE_CHECKING:
     import pandas
 
-    from hpo.trackers import Registered
-
 OVER = ("Completed", "Failed", "Stopped")
 _LOOK_SECONDS = 1.0
 
 
-class TrainingJob:
+class TrainingJob(Registrable):
     """Trains one configuration once, like `Trainer.fit`, as a job that has a name.
 
     The record keeps the job as it keeps tuning jobs: every report, what it was billed, what its driver said, and where
@@ -305,25 +303,6 @@ class TrainingJob:
         """
         return self.result().model()
 
-    def register(self, model_name: str, tracking_uri: str | None = None) -> Registered:
-        """Makes the training's model a version in MLflow's registry of models, with what it came from as tags.
-
-        Where the registry has a version of it already, that is returned, and no other made.
-
-        Args:
-            model_name: what the registry calls it.
-            tracking_uri: the server, or a database such as "sqlite:///mlflow.db"; None is MLflow's own choice.
-
-        Raises:
-            ConfigurationError: mlflow is not installed, the name is none, or the model of neither XGBoost nor PyTorch.
-            WarmbandError: MLflow does not answer or refuses, or there is no model yet.
-        """
-        with Store(self._store) as store:
-            trial = self._trial(store)
-        if trial is None or not trial.checkpoint:
-            raise WarmbandError(f"training job {self._named()} has no model yet")
-        return register_trial(self._store, self._named(), trial, self.model, model_name, tracking_uri)
-
     def result(self) -> TrainingResult[Trainer]:
         """The result as `Trainer.fit` gives it, of what the record has by now.
 
@@ -349,6 +328,12 @@ class TrainingJob:
             trainer=self.settings.estimator.trained(trial.checkpoint, missing, trial.manifest),
             details=trial.details,
         )
+
+    def _model_of(self, training_job_name: str | None) -> tuple[str, str, Trainer]:
+        name = self._named()
+        if training_job_name not in (None, name):
+            raise ConfigurationError(f"training_job_name is {training_job_name!r}, and this is {name!r}; leave it out")
+        return name, name, self.result().trainer
 
     def _trial(self, store: Store) -> TrialRow | None:
         return next(iter(tuned_trials(store, self._named())), None)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import optuna
+from optuna.storages.journal import JournalFileBackend
 
 from experiments.workloads.empty_searches import REPORTS, SEED
 
@@ -25,7 +26,7 @@ def adjusted(path: str) -> sqlite3.Connection:
 
 def journal(path: str) -> optuna.storages.JournalStorage:
     """Optuna's own log of operations, in a file."""
-    return optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(path))
+    return optuna.storages.JournalStorage(JournalFileBackend(path))
 
 
 STORAGES: dict[str, Callable[[str], optuna.storages.BaseStorage]] = {

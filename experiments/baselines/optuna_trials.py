@@ -10,6 +10,7 @@ from datetime import datetime
 
 import numpy as np
 import optuna
+import pandas
 import xgboost
 
 from experiments.workloads.small_job import RANGES, ROUNDS, SEED, parameters
@@ -40,7 +41,7 @@ def matrices(dataset: Dataset, kind: str, threads: int) -> tuple[xgboost.DMatrix
     """Training and validation rows as Optuna's trials share them, without the names of columns, which cost time."""
     (x, y), (x_validation, y_validation) = (
         (frame.iloc[:, 1:].to_numpy(np.float32), frame.iloc[:, 0].to_numpy(np.float32))
-        for frame in (dataset.train, dataset.validation)
+        for frame in map(pandas.DataFrame, (dataset.train, dataset.validation))
     )
     if kind == "DMatrix":
         return xgboost.DMatrix(x, y, nthread=threads), xgboost.DMatrix(x_validation, y_validation, nthread=threads)

@@ -160,7 +160,7 @@ class _Watched:
         seen = None
         if isinstance(output, Tensor) and output.requires_grad and output.dim() and len(output):
             seen = _Output(len(output))
-            output.register_hook(seen.weigh)  # type: ignore[no-untyped-call]
+            output.register_hook(seen.weigh)
         self._outputs.append(seen)
 
     def _measure(self, output: _Output, loss: Tensor, optimizer: Optimizer) -> None:

@@ -228,7 +228,7 @@ def _noise(experiment: Experiment) -> Section | None:
         [name, of.rows, _number(of.last), _number(of.against_signal), of.signal[-1], of.noise[-1]]
         for name, of in found.items()
     ]
-    columns = [
+    columns: list[Column | str] = [
         "trained",
         "rows under way",
         Column("noise scale, rows", digits=0),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import parquet
@@ -76,11 +77,10 @@ def bank(folder: Path, data_dir: str | None, repeat: int) -> Rows:
     """The UCI bank marketing data, each row so often."""
     dataset = load("bank-marketing", data_dir=data_dir, repeat=repeat)
     folder.mkdir(parents=True, exist_ok=True)
-    group = GROUP_BYTES // (4 * dataset.train.shape[1])
+    rows, columns = pandas.DataFrame(dataset.train).shape
     for name, part in (("train", dataset.train), ("validation", dataset.validation)):
         table: Any = pa.Table.from_pandas(part, preserve_index=False)
-        parquet.write_table(table, folder / f"{name}.parquet", row_group_size=group)
-    rows, columns = dataset.train.shape
+        parquet.write_table(table, folder / f"{name}.parquet", row_group_size=GROUP_BYTES // (4 * columns))
     return Rows(
         train=str(folder / "train.parquet"),
         validation=str(folder / "validation.parquet"),

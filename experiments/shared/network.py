@@ -50,7 +50,7 @@ def train(context: TrainContext) -> None:
     for _ in context.epochs():
         for features, labels in batches:
             context.step(F.cross_entropy(model(features), labels), optimizer)
-        metrics = {}
+        metrics: dict[str, float] = {}
         for channel, shard in evaluated.items():
             with torch.no_grad():
                 outputs = model(shard.features)

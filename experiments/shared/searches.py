@@ -149,7 +149,7 @@ class Searches:
             except DivergedError:
                 none, seconds = math.nan, time.perf_counter() - began
                 figures = {"validation": none, "test": none, "worker_seconds": none, "training": none}
-                return asdict(Outcome(**figures, gangs=1, seconds=seconds, units=0, best={}, trials={}))
+                return figures | {"gangs": 1, "seconds": seconds, "units": 0, "best": {}, "trials": {}}
             return asdict(
                 Outcome(
                     validation=trained.metrics[problem.objective],
@@ -198,7 +198,7 @@ class Searches:
             trials=every.trials[:count],
             ledger=tuple(row for row in every.ledger if not begins < row.at <= ends),
         )
-        best, statuses = told.best, Counter(trial.status for trial in told.trials)
+        best, statuses = told.best, Counter[str](trial.status for trial in told.trials)
         metrics = told.reports[best.trial_id][-1].metrics if best else {}
         validation = metrics.get(problem.objective, math.nan)
         return Outcome(

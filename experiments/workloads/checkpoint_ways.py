@@ -17,7 +17,7 @@ from torch import nn
 from torch.distributed import checkpoint as dcp
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
-from torch.multiprocessing import get_context  # type: ignore[attr-defined]  # documented, and not in __all__
+from torch.multiprocessing import get_context
 
 from trainers.patient_storage import PatientStorage
 from trainers.pytorch import shards
@@ -95,7 +95,7 @@ def measured(network: Network, workers: int, turns: int, folder: Path) -> tuple[
 def _work(rank: int, workers: int, network: Network, turns: int, folder: str, answers: Queue[Any]) -> None:
     try:
         torch.set_num_threads(1)
-        store = dist.FileStore(f"{folder}/store", workers)  # type: ignore[attr-defined]  # documented, not in __all__
+        store = dist.FileStore(f"{folder}/store", workers)
         dist.init_process_group("gloo", store=store, rank=rank, world_size=workers)
         answer = _measure(network, turns, Path(folder))
         if rank == 0:
@@ -110,7 +110,7 @@ def _measure(network: Network, turns: int, folder: Path) -> tuple[int, dict[str,
     torch.manual_seed(0)
     model = network.made()
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    for layer in model[1].layers:
+    for layer in model.get_submodule("1.layers").children():
         fully_shard(layer)
     fully_shard(model)
     optimizer = torch.optim.Adam(model.parameters())

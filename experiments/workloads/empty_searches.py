@@ -9,8 +9,9 @@ from __future__ import annotations
 import random
 import resource
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from ray.tune.experiment import Trial
@@ -87,6 +88,7 @@ class NoRecord:
 
     stop_requested = False
     additions: Sequence[AdditionRow] = ()
+    stops: Mapping[str, str] = MappingProxyType({})
 
     def trial(self, run: TrialRun) -> None: ...
 
@@ -149,10 +151,10 @@ def search(plan: str, trials: int, path: str) -> Searched:
 def schedule(plan: Plan) -> tuple[float, int]:
     """Seconds in `on_trial_result` over all reports of a plan, and how many there were."""
     scheduler = SynchronousHyperBandScheduler(plan, metric=METRIC, mode="max")
-    trials = [Trial("warmband", trial_id=f"search-{number}", stub=True) for number in range(plan.trials)]
-    for trial in trials:
-        scheduler.on_trial_add(NoController(), trial)
-    heights = {trial.trial_id: random.Random(trial.trial_id).random() for trial in trials}
+    names = [f"search-{number}" for number in range(plan.trials)]
+    for name in names:
+        scheduler.on_trial_add(NoController(), Trial("warmband", trial_id=name, stub=True))
+    heights = {name: random.Random(name).random() for name in names}
     reached = dict.fromkeys(heights, 0)
     seconds, reports = 0.0, 0
     while (trial := scheduler.choose_trial_to_run(NoController())) is not None:

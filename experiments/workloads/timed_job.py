@@ -9,6 +9,7 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas
 from ray.train import ScalingConfig
 from rich.console import Console
 
@@ -143,7 +144,7 @@ def memory(name: str, data_dir: str | None, repeat: int, *, trials: int, workers
     tenth, last = ended[9], ended[-1]
     up = [sample for sample in watch.samples if len(sample.workers) == workers]
     late = [sample for sample in up if tenth <= sample.at <= last] or up[-1:]  # A quick run may end before the next.
-    rows, columns = dataset.train.shape
+    rows, columns = pandas.DataFrame(dataset.train).shape
     return Memory(
         rows=rows,
         workers=workers,

@@ -15,6 +15,7 @@ from hpo.cli.commands import (
     files,
     forecast,
     logs,
+    models,
     records,
     report,
     resume,
@@ -99,7 +100,7 @@ _add(
 )
 _add(
     "register",
-    export.register,
+    models.register,
     "hpo register churn-1 --model churn",
     "hpo register churn-1 --model churn --tracking-uri http://mlflow:5000 --json",
 )
@@ -113,6 +114,15 @@ _add(
 )
 _add("logs", logs.logs, "hpo logs churn-1 --follow", "hpo logs churn-1 --tail 20", "hpo logs churn-1 --trial ID")
 _add("delete", records.delete, "hpo delete churn-1", "hpo delete churn-1 --keep-files --yes")
+_add(
+    "predict",
+    models.predict,
+    "hpo predict churn-1 new.csv --out predictions.csv",
+    "hpo predict churn-1 a.parquet b.parquet -o p.parquet",
+)
+_add("deploy", models.deploy, "hpo deploy churn-1", "hpo deploy churn-1 --name churn --replicas 2")
+_add("endpoints", models.endpoints, "hpo endpoints", "hpo endpoints --json")
+_add("undeploy", models.undeploy, "hpo undeploy churn")
 _add("serve", serving.serve, "hpo serve", "hpo serve --port 8901 --store postgresql://me@host/jobs")
 _add("serve token", serving.token, "hpo serve token alice --rights act", "hpo serve token alice --remove")
 _add("schema", files.schema, "hpo schema > job.schema.json")

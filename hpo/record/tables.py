@@ -29,6 +29,7 @@ ActKind = Literal[
     "trial_added",
     "trial_stopped",
     "deployed",
+    "undeployed",
     "registered",
     "deleted",
 ]

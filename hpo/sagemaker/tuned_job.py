@@ -24,20 +24,17 @@ from hpo.sagemaker.added import add_trial
 from hpo.sagemaker.analytics import HyperparameterTuningJobAnalytics, tuned_trials
 from hpo.sagemaker.best import best_of, chosen_of, overall_best_of
 from hpo.sagemaker.description import describe
-from hpo.sagemaker.registered import register_trial
+from hpo.sagemaker.registered import Registrable
 from hpo.sagemaker.stopped import stop_trial
 from hpo.strategies import Plan
 from hpo.text import parts_text, printer
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.trainer import Trainer
 
-if TYPE_CHECKING:
-    from hpo.trackers import Registered
-
 _LOOK_SECONDS = 1.0
 
 
-class TunedJob:
+class TunedJob(Registrable):
     """A job by its name, and what it is made with: each setting is an attribute, which may be changed before a fit.
 
     Args:
@@ -229,22 +226,9 @@ class TunedJob:
             trial.checkpoint, dropped(trial.trial_id), trial.manifest
         )
 
-    def register(self, model_name: str, tracking_uri: str | None = None) -> Registered:
-        """Makes the best trial's model a version in MLflow's registry of models, with what it came from as tags.
-
-        Where the registry has a version of it already, that is returned, and no other made.
-
-        Args:
-            model_name: what the registry calls it.
-            tracking_uri: the server, or a database such as "sqlite:///mlflow.db"; None is MLflow's own choice.
-
-        Raises:
-            ConfigurationError: mlflow is not installed, the name is none, or the model of neither XGBoost nor PyTorch.
-            WarmbandError: MLflow does not answer or refuses, or there is no model yet.
-        """
-        trial = best_of(self._store, self._name())
-        load = self.best_estimator(trial.trial_id).model
-        return register_trial(self._store, self._name(), trial, load, model_name, tracking_uri)
+    def _model_of(self, training_job_name: str | None) -> tuple[str, str, Trainer]:
+        trial = chosen_of(self._store, self._name(), training_job_name)
+        return self._name(), trial.trial_id, self.best_estimator(trial.trial_id)
 
     def _name(self) -> str:
         if self.latest_tuning_job is None:

@@ -30,6 +30,7 @@ from experiments.workloads.empty_searches import (
 )
 from hpo.record.database import open_engine
 from hpo.record.store import Store
+from hpo.search.observer import Record
 
 
 def searched(plan: str, trials: int, durable: float) -> Searched:
@@ -62,6 +63,10 @@ MEASURED = Measured(
         for number, storage in enumerate(STORAGES, 1)
     ],
 )
+
+
+def test_a_record_that_keeps_nothing_has_all_that_a_search_asks_a_record_for() -> None:
+    assert {name for name in dir(Record) if not name.startswith("_")} <= set(dir(NoRecord))
 
 
 @pytest.mark.parametrize("plan", PLANS)

@@ -44,6 +44,8 @@ from tests.support.simulated import METRIC, simulate
 from trainers import WarmbandError, XGBoostTrainer
 from trainers.datasets import Dataset, load
 
+AIM = {"objective_type": "Maximize", "objective_value": "last", "objective_metric_name": METRIC}
+
 
 def outcome(
     validation: float,
@@ -267,11 +269,10 @@ def test_the_first_trials_are_billed_as_a_search_of_them_alone(
 ) -> None:
     """On a simulated clock, where both bills are exact, with gangs that are lost on the way."""
     searches = Searches(steps=Steps(tmp_path, print), folder=tmp_path, console=Console(quiet=True))
-    spec = {"objective_type": "Maximize", "objective_value": "last"}
 
     def search(job: str, jobs: int, losses: list[int]) -> Outcome:
         with Store(searches.store) as store:
-            store.create_job(JobRow(name=job, created_at=0.0, spec=spec))
+            store.create_job(JobRow(name=job, created_at=0.0, spec=AIM))
             with store.writer(job) as writer:
                 controller, *_ = simulate(
                     plan=run_all(jobs, 9),
@@ -310,9 +311,7 @@ def test_the_first_trials_are_billed_as_a_search_of_them_alone(
 def test_first_trials_without_a_score_are_told_as_that(tmp_path: Path) -> None:
     searches = Searches(steps=Steps(tmp_path, print), folder=tmp_path, console=Console(quiet=True))
     with Store(searches.store) as store:
-        store.create_job(
-            JobRow(name="all", created_at=0.0, spec={"objective_type": "Maximize", "objective_value": "last"})
-        )
+        store.create_job(JobRow(name="all", created_at=0.0, spec=AIM))
         with store.writer("all") as writer:
             for number, status in enumerate(("Diverged", "Completed")):
                 of: dict[str, Any] = {"job": "all", "trial_id": f"all-{number}"}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
+    from trainers.channels.blocks import joined as joined
     from trainers.channels.channel import Channel as Channel
     from trainers.channels.distribution import SHARDED as SHARDED, WHOLE as WHOLE, Distribution as Distribution
     from trainers.channels.examples import (
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
         ROLES as ROLES,
         WEIGHT as WEIGHT,
         Coding as Coding,
+        framed as framed,
+        unframed as unframed,
     )
     from trainers.channels.sparse import (
         from_parts_of as from_parts_of,

@@ -59,7 +59,8 @@ class PlacedChannel:
         with about(self.name):
             if world_size > 1:
                 self._check_rank(rank, world_size)
-            yield from in_blocks(map(self._expected, self._filled(rank, world_size)), most)
+            decoded = getattr(self.source, "with_categories", lambda block: block)  # Files' pieces hold codes.
+            yield from map(decoded, in_blocks(map(self._expected, self._filled(rank, world_size)), most))
 
     def _filled(self, rank: int, world_size: int) -> Iterator[Table]:
         """Pieces of a rank's rows that have some, checked."""

@@ -148,4 +148,4 @@ def trained(optimizer: Optimizer) -> list[nn.Parameter]:
 
 def weighed(loss: Tensor, weight: float, inputs: Sequence[Tensor] | None) -> None:
     """As `(loss * weight).backward()`, without a product in the graph."""
-    loss.backward(None if weight == 1.0 else loss.new_full(loss.shape, weight), inputs=inputs)  # type: ignore[no-untyped-call]
+    loss.backward(None if weight == 1.0 else loss.new_full(loss.shape, weight), inputs=inputs)

@@ -138,7 +138,7 @@ class XGBoostProgram:
         rows = {"train": train, **shards}
         self._session.said = {name: tuple(of_channel.said) for name, of_channel in rows.items()}
         self._session.margins = {name: _margins(of_channel) for name, of_channel in rows.items()}
-        self._session.categories = not isinstance(train, Spooled) and has_categories(train.features)
+        self._session.categories = bool(train.coding if isinstance(train, Spooled) else has_categories(train.features))
         self._check_all("train", train)
         self._session.spooled = train if isinstance(train, Spooled) else None
         self._session.matrices[kind_of(self._static)] = matrix(kind_of(self._static), train, context.cpus)

@@ -54,7 +54,7 @@ class XGBoostTrainer(Trainer):
         metric_functions: metrics of yours, `custom_metric(predt, dtrain) -> (name, value)`, or their names; beside
             those of `eval_metric`, and exact for any number of workers.
         external_memory: workers hold features on disk, and in memory a block at a time: for rows that are larger than
-            their memory. It takes channels of files or Ray Datasets, method "hist" or "approx", and trees.
+            their memory. It is for files and Ray Datasets, method "hist" or "approx", and trees.
 
     Raises:
         ConfigurationError: a value is wrong.

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         files as files,
         forecast as forecast,
         logs as logs,
+        models as models,
         records as records,
         report as report,
         resume as resume,

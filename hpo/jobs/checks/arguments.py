@@ -72,7 +72,8 @@ def check_arguments(estimator: object, objective_metric_name: object, ranges: ob
         raise ConfigurationError(f"estimator is {estimator!r}; give a trainer, such as XGBoostTrainer(...)")
     strategy = options["strategy"]
     once = isinstance(strategy, Strategy) and strategy.trains_once
-    if objective_metric_name or not once:
+    unnamed = isinstance(objective_metric_name, str | None) and not objective_metric_name
+    if not (once and unnamed):
         check_objective_name(objective_metric_name, of_channel=estimator.needs_train)
     if not isinstance(ranges, Mapping) or not (ranges or once):
         raise ConfigurationError(

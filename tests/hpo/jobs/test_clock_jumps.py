@@ -200,6 +200,8 @@ DATES = {
     "hpo/jobs/launch/supervisor.py": "the end of a job that nobody drives",
     "hpo/jobs/begin.py": "when a job was asked for",
     "hpo/observers/job_log.py": "a line's date in Ray's logs",
+    "hpo/serve/security/sessions.py": "a session's end, which has to hold in another process too",
+    "hpo/serve/security/tokens.py": "when a token was made",
     "hpo/trackers/mlflow.py": "dates in another program's record",
     "hpo/trackers/tensorboard.py": "dates in another program's record",
     "hpo/trackers/tracker.py": "dates in another program's record",

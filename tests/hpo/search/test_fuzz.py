@@ -241,6 +241,7 @@ def test_tuners_that_may_be_right(ranges: Any, static: Any, workers: int, strate
     RANGES | st.dictionaries(st.text(max_size=4) | KEY, RANGE | SCALAR, max_size=2) | ANYTHING,
     st.just(XGBoostTrainer(hyperparameters={"num_round": 30})) | SCALAR,
 )
+@example(options={}, metric=np.array([1, 2]), ranges=None, estimator=XGBoostTrainer(hyperparameters={"num_round": 30}))
 def test_tuners_of_anything(options: dict[str, Any], metric: Any, ranges: Any, estimator: Any) -> None:
     planned(lambda: HyperparameterTuner(estimator, metric, ranges, **options), options.get("max_jobs"))
 

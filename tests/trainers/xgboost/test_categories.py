@@ -174,12 +174,6 @@ def test_methods_that_take_no_categories_are_refused(more: dict[str, Any], messa
         program(tmp_path, "memory", "plain", **more)()
 
 
-def test_external_memory_refuses_categories(tmp_path: Path) -> None:
-    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters=TOLD, external_memory=True)
-    with pytest.raises(ConfigurationError, match="'train' has categories, and external_memory reads numbers"):
-        trainer.checked(open_channels(channels(tmp_path, "memory", "plain")))
-
-
 def test_the_other_backend_refuses_categories(tmp_path: Path) -> None:
     trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=2), hyperparameters=TOLD, backend="xgboost_ray")
     with pytest.raises(ConfigurationError, match="'train' has categories, and backend 'xgboost_ray' reads none"):

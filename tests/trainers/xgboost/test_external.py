@@ -17,11 +17,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from ray.train import ScalingConfig
+from scipy.sparse import csr_matrix
+from sklearn.datasets import dump_svmlight_file
 
 from tests.support.assignments import assignment
 from tests.support.process_gang import ProcessGang, process_gang, serve_alone
 from tests.support.processes import ROOT
 from trainers import Channel, ConfigurationError, DataError, XGBoostTrainer, storage
+from trainers.channels import open_channels
 from trainers.channels.files.files import Files
 from trainers.gangs.in_process import alone
 from trainers.gangs.messages import Assignment, Segment
@@ -222,20 +225,92 @@ def test_what_needs_rows_in_memory_is_refused(
         XGBoostTrainer(**{"external_memory": True, **options}, hyperparameters={**STATIC, **hyperparameters})
 
 
-def test_queries_and_categories_are_refused() -> None:
+TOWNS = ["Åre", "Paris", "東京", "a", "b"]
+CODES = np.asarray(RANDOM.integers(0, len(TOWNS), ROWS))
+KINDS: dict[str, dict[str, Any]] = {
+    "categories": {},
+    "categories in parts": {"max_cat_to_onehot": 1, "max_cat_threshold": 3},
+    "categories in memory": {},
+    "queries": {"objective": "rank:ndcg", "eval_metric": ["ndcg@3", "map"]},
+    "queries in memory": {"objective": "rank:ndcg", "eval_metric": ["ndcg@3"]},
+    "sparse": {},
+    "libsvm": {"max_bin": 512},
+}
+
+
+def rows_of(kind: str, folder: Path, part: str) -> Channel:
+    """Rows that are more than numbers, in files and in memory: the first 2500, or the others."""
+    few = slice(0, 2500) if part == "train" else slice(2500, ROWS)
+    frame = FRAME[few].drop(columns="w")
+    if kind.startswith("categories"):
+        town = pd.Series([TOWNS[code] for code in CODES]).where(CODES + X[:, 0] < 4.5)
+        frame = frame.assign(town=town[few], y=(frame["y"] + (CODES[few] == 2)).clip(0, 1))
+    elif kind.startswith("queries"):
+        begins = np.sort(RANDOM.permutation(np.arange(1, ROWS))[: ROWS // 9])
+        query = np.searchsorted(begins, np.arange(ROWS), side="right")[few]
+        frame = frame.assign(q=query)
+    named = {"categorical": ["town"] if "town" in frame else None, "qid": "q" if "q" in frame else None}
+    options: dict[str, Any] = {"target": "y", **named}
+    if kind in ("sparse", "libsvm"):
+        matrix = csr_matrix(np.where(np.abs(X[few]) > 1, X[few], 0))
+        if kind == "sparse":
+            return Channel.of((matrix, frame["y"].to_numpy()), name=part)
+        dump_svmlight_file(matrix, frame["y"], str(folder / f"{part}.libsvm"))
+        return Channel.of(folder / f"{part}.libsvm", name=part)
+    if kind.endswith("in memory"):
+        return Channel.of(frame, name=part, **options)
+    frame.to_parquet(folder / f"{part}.parquet", row_group_size=300, index=False)
+    return Channel.of(folder / f"{part}.parquet", name=part, **options)
+
+
+def of_kind(kind: str, opened: dict[str, Channel], *, external: bool) -> Callable[[], Any]:
+    def make() -> Any:
+        programs.BLOCK_BYTES, programs.SCORED_BYTES = SMALL, 0
+        trainer = XGBoostTrainer(
+            scaling=ScalingConfig(num_workers=0),
+            hyperparameters={**STATIC, **KINDS[kind]},
+            external_memory=external,
+        )
+        checked = trainer.checked(open_channels(opened))
+        return trainer.program({name: channel.place(0) for name, channel in checked.items()})
+
+    return make
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_categories_queries_and_sparse_rows_come_from_disk_too(folder: Path, scratch: Path, kind: str) -> None:
+    opened = {part: rows_of(kind, folder, part) for part in ("train", "validation")}
+    found = {}
+    for external in (False, True):
+        program = of_kind(kind, opened, external=external)()
+        [segment] = serve_alone(program, order(folder, **KINDS[kind]))
+        assert isinstance(segment, Segment), segment
+        found[external] = segment.reports, storage.read(segment.checkpoint)
+    assert found[True] == found[False]
+    assert not list(scratch.iterdir())
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("kind", ["categories", "queries", "libsvm"])
+def test_a_gang_reads_them_from_disk_too(gang: ProcessGang, folder: Path, kind: str) -> None:
+    opened = {part: rows_of(kind, folder, part) for part in ("train", "validation")}
+    found = {}
+    for external in (False, True):
+        answers = gang.run(of_kind(kind, opened, external=external), order(folder, **KINDS[kind]))
+        assert all(isinstance(segment, Segment) for [segment] in answers), answers
+        found[external] = [segment.reports for [segment] in answers]
+    assert found[True] == found[False]
+
+
+def test_weights_of_queries_are_refused() -> None:
     trainer = XGBoostTrainer(
         scaling=ScalingConfig(num_workers=0),
         external_memory=True,
         hyperparameters={"objective": "rank:ndcg", "eval_metric": "ndcg"},
     )
-    ranked = Channel.of(FRAME.assign(q=0), target="y", qid="q", name="train")
-    with pytest.raises(ConfigurationError, match="has queries, which blocks"):
+    ranked = Channel.of(FRAME.assign(q=0, w=1), target="y", qid="q", weight="w", name="train")
+    with pytest.raises(ConfigurationError, match="has weights of queries, with which XGBoost makes other bins"):
         trainer.checked({"train": ranked})
-    frame = FRAME[["y", "a"]].assign(k=pd.Categorical(["u", "v", "w"] * 1000))
-    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), external_memory=True, hyperparameters=STATIC)
-    made = trainer.program({"train": Channel.of(frame, name="train").place(0)})
-    with pytest.raises(DataError, match="rows of numbers, and these rows are a DataFrame"):
-        made.open(alone(1))
 
 
 def test_the_option_is_in_the_record() -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         is_text as is_text,
         may_be_categories as may_be_categories,
         named_columns as named_columns,
+        unframed as unframed,
         unseen as unseen,
     )
     from trainers.channels.rows.queries import Queries as Queries

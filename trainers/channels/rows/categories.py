@@ -243,6 +243,19 @@ def framed(features: NDArray[np.float32], names: Sequence[str] | None, coding: C
     return pd.DataFrame(columns, copy=False)
 
 
+def unframed(frame: Any) -> tuple[NDArray[np.float32], dict[int, Categories]]:
+    """Features of a DataFrame that has categories as numbers, codes among them, and the categories: see `framed`."""
+    features, coding = np.empty(frame.shape, np.float32), {}
+    for at, dtype in enumerate(frame.dtypes):
+        if hasattr(dtype, "categories"):
+            coding[at] = Categories.of_dtype(dtype)
+            codes = frame.iloc[:, at].cat.codes.to_numpy()
+            features[:, at] = np.where(codes < 0, np.float32(np.nan), codes.astype(np.float32))
+        else:
+            features[:, at] = frame.iloc[:, at]
+    return features, coding
+
+
 def described(coding: Coding, names: Sequence[str] | None) -> dict[str, Any]:
     """How many categories columns have and the first of them, as JSON takes it."""
     return {

@@ -52,7 +52,7 @@ def sent(batches: Iterator[T], device: torch.device, *, ahead: bool = True) -> I
         for batch in batches:
             yield moved(batch, device)
         return
-    aside = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    aside = torch.cuda.Stream(device)
     for batch, copied in one_ahead(_copied(batches, device, aside)):
         now = torch.cuda.current_stream(device)
         now.wait_event(copied)  # Not for the batch behind it, which is on its way as well.

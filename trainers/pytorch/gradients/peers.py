@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined]  # documented, and not in __all__
+from torch.distributed import PrefixStore, TCPStore
 
 from trainers.errors import BrokenWorkerError, GangError, TrialError
 from trainers.gangs import WorkerContext, one_line

@@ -23,4 +23,4 @@ def let_go(meshes: Iterable[DeviceMesh]) -> None:
 
     for mesh in meshes:
         mesh._pg_registry.clear()
-    _clear_sharding_prop_cache()  # type: ignore[no-untyped-call]
+    _clear_sharding_prop_cache()

@@ -93,9 +93,7 @@ class Groups:
         pipeline, tensor = sizes[0], sizes[3]
         ranks = torch.arange(gang.world_size).view(pipeline, -1, tensor)
         members: list[list[int]] = ranks.movedim(1, -1).reshape(pipeline * tensor, -1).tolist()
-        group, _ = dist.new_subgroups_by_enumeration(  # type: ignore[no-untyped-call]
-            members, timeout=timedelta(seconds=self._timeout_s)
-        )
+        group, _ = dist.new_subgroups_by_enumeration(members, timeout=timedelta(seconds=self._timeout_s))
         mine = next(of for of in members if gang.rank in of)
         return DataPeers(gang, group, mine.index(gang.rank), len(mine), self._device)
 

@@ -51,7 +51,7 @@ class DeviceClock:
 
     def mark(self) -> Any:
         """See `Clock.mark`."""
-        event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        event = torch.cuda.Event(enable_timing=True)
         event.record()
         return event
 

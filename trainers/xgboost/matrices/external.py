@@ -7,7 +7,7 @@ from typing import Any
 
 from ray.train import ScalingConfig
 
-from trainers.channels import QID, Channel
+from trainers.channels import QID, WEIGHT, Channel
 from trainers.errors import ConfigurationError
 from trainers.xgboost.booster import CPU, device_of
 
@@ -58,22 +58,13 @@ def check_on_disk(hyperparameters: Mapping[str, Any]) -> None:
 
 
 def check_channel(name: str, channel: Channel) -> None:
-    """Refuses rows that do not come in blocks.
+    """Refuses rows of which XGBoost 3.2 makes other bins a block at a time.
 
     Raises:
         ConfigurationError: naming the channel.
     """
-    if QID in channel.said:
+    if QID in channel.said and WEIGHT in channel.said:
         raise ConfigurationError(
-            f"channel {name!r} has queries, which blocks of external_memory would split; leave external_memory out"
-        )
-    if channel.coding:
-        raise ConfigurationError(
-            f"channel {name!r} has categories, and external_memory reads numbers; encode them as numbers, or leave "
-            "external_memory out"
-        )
-    if channel.sparse:
-        raise ConfigurationError(
-            f"channel {name!r} has sparse rows, and external_memory reads dense ones; write them to Parquet files as "
-            "dense rows, or leave external_memory out"
+            f"channel {name!r} has weights of queries, with which XGBoost makes other bins of blocks than of all rows; "
+            "leave weight out, or external_memory"
         )

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from trainers.channels import QID, WEIGHT, Table
-from trainers.xgboost.matrices.categories import as_xgboost_takes
-from trainers.xgboost.matrices.spooled import Spooled
+from trainers.channels import Table
+from trainers.xgboost.matrices.spooled import Spooled, as_arguments
 
 Kind = tuple[str, int]
 """How rows are held: a method, and the bins that it takes."""
@@ -34,12 +31,4 @@ def matrix(kind: Kind, rows: Table | Spooled, threads: int) -> Any:
         options["max_bin"] = kind[1]
     if isinstance(rows, Spooled):
         return rows.matrix(xgboost.DMatrix if kind == PLAIN else xgboost.ExtMemQuantileDMatrix, options)
-    options |= {
-        "data": as_xgboost_takes(rows.features),
-        "label": rows.labels,
-        "feature_names": None if rows.feature_names is None else list(rows.feature_names),
-        **rows.said,  # By XGBoost's own names.
-    }
-    if QID in rows.said and WEIGHT in rows.said:  # One a query.
-        options[WEIGHT] = rows.said[WEIGHT][np.unique(rows.said[QID], return_index=True)[1]]
-    return (xgboost.DMatrix if kind == PLAIN else xgboost.QuantileDMatrix)(**options)
+    return (xgboost.DMatrix if kind == PLAIN else xgboost.QuantileDMatrix)(**options, **as_arguments(rows))

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.channels import Table
+from trainers.channels import QID, WEIGHT, Coding, Table, framed, from_parts_of, is_sparse, joined, parts_of, unframed
 from trainers.errors import DataError
+from trainers.xgboost.matrices.categories import as_xgboost_takes
 
 BLOCK_BYTES = 32 << 20
 """Of a block's features: some blocks are in memory at a time, and XGBoost makes a page of each."""
@@ -26,9 +27,10 @@ class Spooled:
     """Rows on disk, with their labels and what is said of them; what reads all labels, maps them.
 
     They are read from their source once, and from disk as often as XGBoost goes through them: three times for bins.
+    Categories are on disk as their codes.
 
     Args:
-        blocks: the rows, in order, of numbers alone.
+        blocks: the rows, in order; of rows with queries, each query whole in one of them.
         folder: where a folder for them is made; it goes with that.
 
     Raises:
@@ -38,11 +40,12 @@ class Spooled:
     def __init__(self, blocks: Iterable[Table], folder: str) -> None:
         self._folder = Path(tempfile.mkdtemp(dir=folder))
         self._lengths: list[int] = []
-        self._widths: dict[str, tuple[int, ...]] = {}
+        self._columns: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
+        self._sparse = False
+        self.coding: Coding = {}
+        """The categories of features, by their places."""
         self.feature_names: tuple[str, ...] | None = None
         for block in blocks:
-            if not isinstance(block.features, np.ndarray):
-                raise DataError(f"{_NUMBERS}, and these rows are a {type(block.features).__name__}; {_REMEDY}")
             self._write(block)
             self._lengths.append(len(block.labels))
             self.feature_names = block.feature_names
@@ -53,9 +56,9 @@ class Spooled:
         return self._column(_LABEL)
 
     @property
-    def said(self) -> dict[str, NDArray[np.float32]]:
+    def said(self) -> dict[str, NDArray[Any]]:
         """What is said of all rows, by role."""
-        return {role: self._column(role) for role in self._widths if role != _LABEL}
+        return {role: self._column(role) for role in self._columns if role != _LABEL}
 
     def blocks(self) -> Iterator[Table]:
         """The rows again."""
@@ -63,7 +66,7 @@ class Spooled:
         for number, length in enumerate(self._lengths):
             rows = slice(start, start + length)
             yield Table(
-                features=np.load(self._features(number)),
+                features=self._read(number),
                 labels=labels[rows],
                 feature_names=self.feature_names,
                 said={role: numbers[rows] for role, numbers in said.items()},
@@ -77,8 +80,7 @@ class Spooled:
 
     def whole(self) -> Table:
         """All rows, in memory."""
-        features = np.concatenate([block.features for block in self.blocks()])
-        return Table(features=features, labels=self.labels, feature_names=self.feature_names, said=self.said)
+        return joined(list(self.blocks()))
 
     def matrix(self, kind: Callable[..., Any], options: dict[str, Any]) -> Any:
         """XGBoost's matrix of the rows, whose pages are on disk until it goes.
@@ -97,8 +99,9 @@ class Spooled:
         """Looks for the room that pages take, since XGBoost 3.2 ends the process where it finds none."""
         import xgboost
 
-        numbers = self.nbytes / 4
-        needed = numbers * (_ROW_BYTES if kind is xgboost.DMatrix else _BIN_BYTES * (1 if max_bin <= 256 else 2))
+        numbers = self.nbytes / (8 if self._sparse else 4)  # A number of sparse rows has its column beside it.
+        bins = _SPARSE_BIN_BYTES if self._sparse else _BIN_BYTES * (1 if max_bin <= 256 else 2)
+        needed = numbers * (_ROW_BYTES if kind is xgboost.DMatrix else bins)
         free = shutil.disk_usage(self._folder).free
         if free < needed:
             raise DataError(
@@ -112,32 +115,64 @@ class Spooled:
             self._features(number).unlink(missing_ok=True)
 
     def _features(self, number: int) -> Path:
-        return self._folder / f"{number}.npy"
+        return self._folder / f"{number}.{'npz' if self._sparse else 'npy'}"
 
-    def _column(self, name: str) -> NDArray[np.float32]:
-        shape = (sum(self._lengths), *self._widths[name])
-        return np.memmap(self._folder / name, np.float32, "r", shape=shape)
+    def _read(self, number: int) -> Any:
+        if self._sparse:
+            with np.load(self._features(number)) as parts:
+                return from_parts_of(parts)
+        features = np.load(self._features(number))
+        return framed(features, self.feature_names, self.coding) if self.coding else features
+
+    def _column(self, name: str) -> NDArray[Any]:
+        dtype, shape = self._columns[name]
+        return np.memmap(self._folder / name, dtype, "r", shape=(sum(self._lengths), *shape))
 
     def _write(self, block: Table) -> None:
         try:
-            np.save(self._features(len(self._lengths)), block.features)
+            self._write_features(block.features)
             for name, numbers in {_LABEL: block.labels, **block.said}.items():
-                self._widths[name] = numbers.shape[1:]
+                self._columns[name] = numbers.dtype, numbers.shape[1:]
                 with (self._folder / name).open("ab") as file:
-                    file.write(np.ascontiguousarray(numbers, np.float32).tobytes())
+                    file.write(np.ascontiguousarray(numbers).tobytes())
         except OSError as error:
             raise DataError(
                 f"rows for external_memory cannot be written to {self._folder}: {error}; give TMPDIR a folder with "
                 "room for 4 bytes a number and as much again for XGBoost"
             ) from None
 
+    def _write_features(self, features: Any) -> None:
+        self._sparse = is_sparse(features)
+        file = self._features(len(self._lengths))
+        if self._sparse:
+            np.savez(file, **parts_of(features))
+        elif isinstance(features, np.ndarray):
+            np.save(file, features)
+        else:
+            codes, self.coding = unframed(features)
+            np.save(file, codes)
 
-_ROW_BYTES, _BIN_BYTES = 8, 2.5
+
+_ROW_BYTES, _BIN_BYTES, _SPARSE_BIN_BYTES = 8, 2.5, 5
 """Of a number that is not missing, in a page of rows and in one of bins; of more than 256 bins it is twice as much."""
 
 _LABEL = "label"
-_NUMBERS = "external_memory takes rows of numbers"
-_REMEDY = "encode categories as numbers, and give sparse rows as dense ones; or leave external_memory out"
+
+
+def as_arguments(rows: Table) -> dict[str, Any]:
+    """Rows as arguments of XGBoost's matrices, by XGBoost's own names."""
+    said = dict(rows.said)
+    if QID in said:
+        begins = np.append(True, said[QID][1:] != said[QID][:-1])
+        said[QID] = np.cumsum(begins, dtype=np.uint32)  # They rise, also where rows of several ranks come together.
+        if WEIGHT in said:  # One a query.
+            said[WEIGHT] = said[WEIGHT][begins]
+    return {
+        "data": as_xgboost_takes(rows.features),
+        "label": rows.labels,
+        "feature_names": None if rows.feature_names is None else list(rows.feature_names),
+        **said,
+    }
 
 
 def _feed(blocks: Callable[[], Iterator[Table]], prefix: str) -> Any:
@@ -163,8 +198,7 @@ def _feed(blocks: Callable[[], Iterator[Table]], prefix: str) -> Any:
             block = next(self._blocks, None)
             if block is None:
                 return False
-            names = None if block.feature_names is None else list(block.feature_names)
-            input_data(data=block.features, label=block.labels, feature_names=names, **block.said)
+            input_data(**as_arguments(block))
             return True
 
     return Feed()

@@ -44,7 +44,7 @@ def leave_out(model: nn.Module, others: Collection[str]) -> RemovableHandle:
 
 
 def _registered(module: nn.Module, take: Callable[..., None]) -> RemovableHandle:
-    handle: RemovableHandle = module.register_load_state_dict_pre_hook(take)  # type: ignore[no-untyped-call]
+    handle: RemovableHandle = module.register_load_state_dict_pre_hook(take)
     return handle
 
 
