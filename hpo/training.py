@@ -17,7 +17,7 @@ from hpo.forecasts import Forecast
 from hpo.notices import Email, Webhook
 from hpo.observers import Callback, console_for, show_training
 from hpo.record import TRAINING, JobRow, Store, TrialRow, is_training, status_and_reason
-from hpo.sagemaker import Registrable, describe_any, tuned_trials
+from hpo.sagemaker import HasModel, describe_any, tuned_trials
 from hpo.text import printer
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.gangs import Report
@@ -27,11 +27,12 @@ from trainers.trainer import Trainer
 if TYPE_CHECKING:
     import pandas
 
+
 OVER = ("Completed", "Failed", "Stopped")
 _LOOK_SECONDS = 1.0
 
 
-class TrainingJob(Registrable):
+class TrainingJob(HasModel):
     """Trains one configuration once, like `Trainer.fit`, as a job that has a name.
 
     The record keeps the job as it keeps tuning jobs: every report, what it was billed, what its driver said, and where
@@ -333,7 +334,11 @@ class TrainingJob(Registrable):
         name = self._named()
         if training_job_name not in (None, name):
             raise ConfigurationError(f"training_job_name is {training_job_name!r}, and this is {name!r}; leave it out")
-        return name, name, self.result().trainer
+        with Store(self._store) as store:
+            trial = self._trial(store)
+        if trial is None or not trial.checkpoint:
+            raise WarmbandError(f"training job {name} has no model yet")
+        return name, trial.trial_id, self.result().trainer
 
     def _trial(self, store: Store) -> TrialRow | None:
         return next(iter(tuned_trials(store, self._named())), None)

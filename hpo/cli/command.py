@@ -13,7 +13,6 @@ from hpo.cli.commands import (
     db,
     export,
     files,
-    forecast,
     logs,
     models,
     records,
@@ -69,7 +68,7 @@ _add(
 )
 _add(
     "forecast",
-    forecast.forecast,
+    simulate.forecast,
     "hpo forecast job.yaml",
     "hpo forecast job.yaml --set tuning.max_jobs=60 --json",
 )

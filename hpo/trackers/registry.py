@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -217,14 +218,9 @@ def _save(model: Any, folder: Path) -> None:
         )
     # What MLflow would find out by loading the model in a process of its own.
     needed = [f"{package}=={version(package)}" for package in (library, "numpy")]
-    if library == "xgboost":
-        import mlflow.xgboost
-
-        mlflow.xgboost.save_model(model, str(folder), pip_requirements=needed)
-    else:
-        import mlflow.pytorch
-
-        mlflow.pytorch.save_model(model, str(folder), pip_requirements=needed, serialization_format="pickle")
+    flavor = import_module(f"mlflow.{'xgboost' if library == 'xgboost' else 'pytorch'}")
+    options = {} if library == "xgboost" else {"serialization_format": "pickle"}
+    flavor.save_model(model, str(folder), pip_requirements=needed, **options)
 
 
 def _is_of(model: Any, library: str) -> bool:

@@ -13,7 +13,7 @@ import typer
 from hpo.cli.options import AllowCode, AsJson, JobName, StoreUrl
 
 if TYPE_CHECKING:
-    from hpo.sagemaker import Registrable
+    from hpo.sagemaker import HasModel
 
 Trial = Annotated[
     Optional[str],  # noqa: UP045
@@ -50,35 +50,6 @@ def predict(
     job = _attached(name, store, allow_code=allow_code)
     rows = job.predict(files, out, training_job_name=trial, model_fn=model_fn, workers=workers)
     show(f"Wrote {count(rows, 'prediction')} to {out}")
-
-
-def register(
-    name: JobName,
-    model: Annotated[str, typer.Option(metavar="MODEL", help="What the registry calls the model.")],
-    tracking_uri: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="URI", help="MLflow's server or database; else its own choice, by MLFLOW_TRACKING_URI."),
-    ] = None,
-    store: StoreUrl = None,
-    allow_code: AllowCode = False,
-    as_json: AsJson = False,
-) -> None:
-    """Register a job's best model in MLflow, with what it came from.
-
-    The version's tags say job, trial, seed, metric, hyperparameters, data
-    and commit. A model that is registered already keeps its version.
-    """
-    from hpo.cli.terminal import show, show_json
-    from hpo.text import masked
-
-    made = _attached(name, store, allow_code=allow_code).register(model, tracking_uri)
-    if as_json:
-        show_json(made.to_json())
-        return
-    show(
-        f"{'Registered' if made.new else 'Registered before:'} {made.uri}"
-        + (f" in {masked(tracking_uri)}" if tracking_uri else "")
-    )
 
 
 def deploy(
@@ -162,7 +133,37 @@ def undeploy(
     show(f"Ended endpoint {name}")
 
 
-def _attached(name: str, store: str | None, *, allow_code: bool) -> Registrable:
+def register(
+    name: JobName,
+    model: Annotated[str, typer.Option(metavar="MODEL", help="What the registry calls the model.")],
+    tracking_uri: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="URI", help="MLflow's server or database; else its own choice, by MLFLOW_TRACKING_URI."),
+    ] = None,
+    trial: Trial = None,
+    store: StoreUrl = None,
+    allow_code: AllowCode = False,
+    as_json: AsJson = False,
+) -> None:
+    """Register a job's model in MLflow, with what it came from.
+
+    The version's tags say job, trial, seed, metric, hyperparameters, data
+    and commit. A model that is registered already keeps its version.
+    """
+    from hpo.cli.terminal import show, show_json
+    from hpo.text import masked
+
+    made = _attached(name, store, allow_code=allow_code).register(model, tracking_uri, training_job_name=trial)
+    if as_json:
+        show_json(made.to_json())
+        return
+    show(
+        f"{'Registered' if made.new else 'Registered before:'} {made.uri}"
+        + (f" in {masked(tracking_uri)}" if tracking_uri else "")
+    )
+
+
+def _attached(name: str, store: str | None, *, allow_code: bool) -> HasModel:
     from hpo.record import Store, is_training
     from hpo.training import TrainingJob
     from hpo.tuner import HyperparameterTuner
