@@ -31,9 +31,6 @@ from hpo.text import parts_text, printer
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.trainer import Trainer
 
-if TYPE_CHECKING:
-    pass
-
 _LOOK_SECONDS = 1.0
 
 
