@@ -59,11 +59,11 @@ def make_app(settings: ServeSettings, service: Service | None = None) -> Guard:
 
 def _aws(service: Service) -> list[BaseRoute]:
     """The door of SageMaker's protocol, where there is a file of keys."""
-    if service.settings.aws_keys is None:
+    settings = service.settings
+    if settings.aws_keys is None:
         return []
     from hpo.serve import aws
 
-    settings = service.settings
     keys = aws.read_keys(settings.aws_keys)
     tables = aws.read_tables(settings.aws_tables, allow_code=settings.allow_code)
     door = aws.AwsDoor(service.open, settings.store, keys, tables, service.actors.run)

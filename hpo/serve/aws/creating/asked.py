@@ -100,7 +100,9 @@ def _search(config: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, 
     }
     if hyperband := config.get("StrategyConfig", {}).get("HyperbandStrategyConfig"):
         found["strategy_config"] = StrategyConfig(
-            HyperbandStrategyConfig(max_resource=hyperband.get("MaxResource"), min_resource=hyperband.get("MinResource"))
+            HyperbandStrategyConfig(
+                max_resource=hyperband.get("MaxResource"), min_resource=hyperband.get("MinResource")
+            )
         )
     if criteria := config.get("TuningJobCompletionCriteria"):
         convergence = criteria.get("ConvergenceDetected", {}).get("CompleteOnConvergence")

@@ -8,7 +8,6 @@ import json
 import re
 import tarfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from ray.train import ScalingConfig
@@ -187,5 +186,3 @@ def _value(text: str) -> Any:
 
 def _text(value: str) -> str:
     return str(_value(value))
-
-

@@ -96,7 +96,7 @@ def read_tables(path: Path | None, *, allow_code: bool = False) -> Tables:
     """The tables: entries of a file of the user's before those that are built in.
 
     Args:
-        path: YAML with `images`, of `match` and `trainer`, and `instances`, of `match`, `cpus` and `gpus`; None is none.
+        path: YAML with `images`, of `match` and `trainer`, and `instances`, of `match`, `cpus` and `gpus`; or None.
         allow_code: whether programs of clients may run.
 
     Raises:
@@ -107,10 +107,10 @@ def read_tables(path: Path | None, *, allow_code: bool = False) -> Tables:
         try:
             re.compile(each.match)
         except re.error as error:
-            raise ConfigurationError(f"{path}: images: match {each.match!r} is no regular expression: {error}") from None
-    return Tables(
-        images=(*own.images, *IMAGES), instances=(*own.instances, *INSTANCES), allow_code=allow_code
-    )
+            raise ConfigurationError(
+                f"{path}: images: match {each.match!r} is no regular expression: {error}"
+            ) from None
+    return Tables(images=(*own.images, *IMAGES), instances=(*own.instances, *INSTANCES), allow_code=allow_code)
 
 
 def _read(path: Path) -> _File:
