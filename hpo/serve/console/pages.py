@@ -1,4 +1,4 @@
-"""Routes of the console: one HTML page, and its scripts and styles as files, which a browser asks for anew each time."""
+"""Routes of the console: one HTML page, its scripts and its styles, which a browser asks for anew each time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
 
 from hpo.serve.service import Service
 

@@ -48,6 +48,6 @@ export function staleness(place, data) {
     return h("div", { class: "bracket" }, h("h3", {}, mode), [...sums].sort((a, b) => a[0] - b[0]).map(([steps, count]) =>
       h("div", { class: "rung" }, h("span", {}, steps === 1 ? "1 step behind" : `${steps} steps behind`),
         h("span", { class: "track", "aria-hidden": "true" }, h("span", { style: { width: `${(100 * count) / all}%` } })),
-        h("span", { class: "right" }, `${number((100 * count) / all, 3)} %`)));
+        h("span", { class: "right" }, `${number((100 * count) / all, 3)} %`))));
   })));
 }
