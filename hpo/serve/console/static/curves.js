@@ -51,7 +51,7 @@ export function curvesChart({ label, lines, best = () => null, open, unit = "uni
     *draw(context, box, ink) {
       drawn = lines();
       [x, y] = extent(drawn);
-      axes(context, box, ink, { x, y, nameX: unit });
+      axes(context, box, ink, { x, y, nameX: unit, showX: (value) => (Number.isInteger(value) ? number(value) : "") });
       clip(context, box);
       context.globalAlpha = drawn.length > 1000 ? 0.25 : drawn.length > 100 ? 0.5 : 0.75;
       context.lineWidth = drawn.length > 1000 ? 0.75 : 1.25;

@@ -35,7 +35,7 @@ export function table({ label, columns, href, sort, down = false, empty = "Nothi
 
   const heads = () => {
     const all = shown();
-    frame.style.setProperty("--columns", all.map((column) => column.width || "minmax(5rem, 1fr)").join(" "));
+    frame.style.setProperty("--columns", all.map((column) => column.width || "minmax(4.5rem, 1fr)").join(" "));
     fill(head, all.map((column) => h("div", {
       role: "columnheader", class: column.right ? "right" : "",
       "aria-sort": column.name === by ? (descending ? "descending" : "ascending") : "none",

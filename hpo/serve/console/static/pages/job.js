@@ -154,9 +154,9 @@ function trialTable(data) {
     list = table({
       label: "Trials", sort: "Value", down: !data.minimize, href: (trial) => address(data.name, trial.TrainingJobName), empty: "No trial yet.",
       columns: [
-        { name: "Trial", value: (trial) => trial.Number, show: (trial) => trial.TrainingJobName, width: "minmax(8rem, 1.6fr)" },
-        { name: "Status", value: (trial) => trial.Status, show: (trial) => chip(trial.Status), width: "8.5rem" },
-        { name: "Value", value, show: (trial) => number(value(trial)), right: true, width: "6rem" },
+        { name: "Trial", value: (trial) => trial.Number, show: (trial) => trial.TrainingJobName, width: "minmax(0, 1.6fr)" },
+        { name: "Status", value: (trial) => trial.Status, show: (trial) => chip(trial.Status), width: "7rem" },
+        { name: "Value", value, show: (trial) => number(value(trial)), right: true, width: "5rem" },
         { name: "Units", value: (trial) => trial.Resource, right: true, wide: true, width: "5rem" },
         { name: "Bracket", value: (trial) => trial.Bracket, show: (trial) => number(trial.Bracket), right: true, wide: true, width: "5.5rem" },
         { name: "Billed", value: (trial) => trial.BilledWorkerSeconds, show: (trial) => duration(trial.BilledWorkerSeconds), right: true, wide: true, width: "7rem" },
