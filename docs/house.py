@@ -42,6 +42,7 @@ SCRIPTS = (
     "spot_market",
     "store_rate",
     "serve_load",
+    "console_speed",
     "results_page",
 )
 """Modules of experiments/ that a user runs: none imports another."""

@@ -180,6 +180,12 @@ async def forecast(request: Request, job: JobName) -> Response:
     )
 
 
+@router.get("/jobs/{job}/plan")
+async def plan(request: Request, job: JobName) -> Response:
+    """The brackets that the job's search fills, of which each has rungs and sizes; null where it has none."""
+    return await _of_job(request, job, ("plan",), lambda followed: {"plan": followed.snapshot().job.plan or None})
+
+
 @router.get("/jobs/{job}/events")
 async def job_events(
     request: Request,

@@ -1,0 +1,73 @@
+"""The server in a process of its own, over a record of jobs that the console shows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from hpo.record import LedgerRow, Store
+from hpo.report import JobData
+from hpo.serve import Tokens
+from tests.support.recorded import spec
+from tests.support.records import made_up, write
+
+SERVER = """
+import sys
+from pathlib import Path
+from hpo.serve import ServeSettings, run
+settings = ServeSettings(store=sys.argv[1], folder=Path(sys.argv[2]), port=int(sys.argv[3]))
+run(settings, lambda line: print(line, flush=True))
+"""
+
+
+@dataclass
+class Served:
+    """A server's process, and how to get into it.
+
+    Args:
+        url: of the record.
+        folder: of the server's own files.
+    """
+
+    url: str
+    folder: Path
+    port: int = 0
+    process: subprocess.Popen[str] | None = None
+
+    def __post_init__(self) -> None:
+        self.token = Tokens(self.folder / "tokens.json").add("person", "act")
+
+    def start(self) -> None:
+        """Starts it, on the port of last time if there was one."""
+        command = [sys.executable, "-c", SERVER, self.url, str(self.folder), str(self.port)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline().strip().rpartition(":")[2])
+
+    def end(self) -> None:
+        """Ends it."""
+        assert self.process is not None
+        self.process.terminate()
+        self.process.communicate(timeout=60)
+
+    @property
+    def base(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def login(self) -> str:
+        """The link by which a browser logs in."""
+        return f"{self.base}/login?token={self.token}"
+
+
+def put(store: Store, **options: object) -> JobData:
+    """A job of `made_up`'s options in the record, with ids and a description as a driver writes them."""
+    data = made_up(**options)
+    kept = [field.name for field in fields(LedgerRow) if field.name != "id"]
+    ledger = tuple(LedgerRow(**{name: getattr(row, name) for name in kept}) for row in data.ledger)
+    data = replace(data, job=replace(data.job, spec={**spec(), **data.job.spec}), ledger=ledger)
+    write(store, data)
+    return data
