@@ -13,8 +13,8 @@ from hpo.cli.commands import (
     db,
     export,
     files,
-    forecast,
     logs,
+    models,
     records,
     report,
     resume,
@@ -68,7 +68,7 @@ _add(
 )
 _add(
     "forecast",
-    forecast.forecast,
+    simulate.forecast,
     "hpo forecast job.yaml",
     "hpo forecast job.yaml --set tuning.max_jobs=60 --json",
 )
@@ -97,6 +97,12 @@ _add(
     "hpo export churn-1 --format parquet -o churn-1",
     "hpo export churn-1 --format optuna -o sqlite:///churn-1.db",
 )
+_add(
+    "register",
+    models.register,
+    "hpo register churn-1 --model churn",
+    "hpo register churn-1 --model churn --tracking-uri http://mlflow:5000 --json",
+)
 _add("stop", records.stop, "hpo stop churn-1", "hpo stop churn-1 --wait 0")
 _add(
     "resume",
@@ -107,6 +113,15 @@ _add(
 )
 _add("logs", logs.logs, "hpo logs churn-1 --follow", "hpo logs churn-1 --tail 20", "hpo logs churn-1 --trial ID")
 _add("delete", records.delete, "hpo delete churn-1", "hpo delete churn-1 --keep-files --yes")
+_add(
+    "predict",
+    models.predict,
+    "hpo predict churn-1 new.csv --out predictions.csv",
+    "hpo predict churn-1 a.parquet b.parquet -o p.parquet",
+)
+_add("deploy", models.deploy, "hpo deploy churn-1", "hpo deploy churn-1 --name churn --replicas 2")
+_add("endpoints", models.endpoints, "hpo endpoints", "hpo endpoints --json")
+_add("undeploy", models.undeploy, "hpo undeploy churn")
 _add("serve", serving.serve, "hpo serve", "hpo serve --port 8901 --store postgresql://me@host/jobs")
 _add("serve token", serving.token, "hpo serve token alice --rights act", "hpo serve token alice --remove")
 _add("serve key", serving.key, "hpo serve key alice", "hpo serve key alice --remove")

@@ -21,7 +21,18 @@ JobStatus = Literal["InProgress", "Completed", "Failed", "Stopping", "Stopped"]
 TrialStatus = Literal["Pending", "Running", "Paused", "Completed", "Stopped", "Diverged", "Failed"]
 LedgerKind = Literal["starting", "training", "checkpointing", "idle"]
 ActKind = Literal[
-    "created", "cloned", "stopped", "resumed", "raised", "trial_added", "trial_stopped", "tagged", "deployed", "deleted"
+    "created",
+    "cloned",
+    "stopped",
+    "resumed",
+    "raised",
+    "trial_added",
+    "trial_stopped",
+    "tagged",
+    "deployed",
+    "undeployed",
+    "registered",
+    "deleted",
 ]
 
 LOST_AFTER = 60.0

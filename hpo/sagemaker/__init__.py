@@ -16,6 +16,8 @@ if TYPE_CHECKING:
         describe_act as describe_act,
         describe_trial as describe_trial,
     )
+    from hpo.sagemaker.having_model import HasModel as HasModel, delete_endpoint as delete_endpoint
+    from hpo.sagemaker.registered import register_trial as register_trial
     from hpo.sagemaker.snapshot import Overview as Overview, Snapshot as Snapshot, overviews as overviews
     from hpo.sagemaker.stopped import StoppedTrial as StoppedTrial, stop_trial as stop_trial
     from hpo.sagemaker.training_description import (

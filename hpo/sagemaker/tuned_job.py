@@ -24,16 +24,20 @@ from hpo.sagemaker.added import add_trial
 from hpo.sagemaker.analytics import HyperparameterTuningJobAnalytics, tuned_trials
 from hpo.sagemaker.best import best_of, chosen_of, overall_best_of
 from hpo.sagemaker.description import describe
+from hpo.sagemaker.having_model import HasModel
 from hpo.sagemaker.stopped import stop_trial
 from hpo.strategies import Plan
 from hpo.text import parts_text, printer
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.trainer import Trainer
 
+if TYPE_CHECKING:
+    pass
+
 _LOOK_SECONDS = 1.0
 
 
-class TunedJob:
+class TunedJob(HasModel):
     """A job by its name, and what it is made with: each setting is an attribute, which may be changed before a fit.
 
     Args:
@@ -224,6 +228,10 @@ class TunedJob:
         return trainer.with_hyperparameters({**own, **length}).trained(
             trial.checkpoint, dropped(trial.trial_id), trial.manifest
         )
+
+    def _model_of(self, training_job_name: str | None) -> tuple[str, str, Trainer]:
+        trial = chosen_of(self._store, self._name(), training_job_name)
+        return self._name(), trial.trial_id, self.best_estimator(trial.trial_id)
 
     def _name(self) -> str:
         if self.latest_tuning_job is None:

@@ -1,0 +1,180 @@
+"""Endpoints: a job's model on replicas of Ray Serve, and in the record who deployed it and ended it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hpo.endpoints.predictor import Predictor
+from hpo.endpoints.replica import Replica
+from hpo.endpoints.scoring import Scorer
+from hpo.record import Store
+from trainers.errors import ConfigurationError, WarmbandError
+
+_NAME = re.compile(r"[A-Za-z0-9](-?[A-Za-z0-9]){0,62}")
+BATCH_SECONDS = 0.005
+"""That a request waits for others to be predicted with."""
+_HEALTH_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """One that was deployed and not ended, as the record has it.
+
+    Args:
+        name: its name.
+        job: whose model it has.
+        trial: which of the job's.
+        url: where it answers.
+        by: who deployed it.
+        at: when, in unix seconds.
+    """
+
+    name: str
+    job: str
+    trial: str
+    url: str
+    by: str
+    at: float
+
+
+def check_place(name: str, replicas: Any, cpus: Any, batch: Any) -> None:
+    """Refuses what no endpoint can be deployed with.
+
+    Raises:
+        ConfigurationError: naming the argument.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ConfigurationError(f"endpoint_name is {name!r}; give letters, digits and hyphens, 63 at most")
+    for what, value in (("initial_instance_count", replicas), ("max_batch_size", batch)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ConfigurationError(f"{what} is {value!r}; give a whole number, 1 or more")
+    if isinstance(cpus, bool) or not isinstance(cpus, int | float) or not 0 < cpus < 1e6:
+        raise ConfigurationError(f"cpus is {cpus!r}; give the CPUs of a replica, such as 1 or 0.5")
+
+
+def deploy(
+    scorer: Scorer,
+    name: str,
+    *,
+    about: Mapping[str, Any],
+    replicas: int = 1,
+    cpus: float = 1.0,
+    batch: int = 64,
+    port: int = 8000,
+    seconds: float = 300.0,
+) -> str:
+    """Serves a model on the Ray cluster that this process has joined, or on one that is started and ends with it.
+
+    An endpoint of the same name is replaced: its old replicas go once the new ones are healthy.
+
+    Args:
+        scorer: of the model.
+        name: the endpoint's.
+        about: what its ping tells.
+        replicas: how many processes predict; one that dies, or is not healthy, is replaced.
+        cpus: of each.
+        batch: requests that are predicted together at most.
+        port: of the cluster's HTTP proxy, which is started where none runs; on 127.0.0.1 of each node.
+        seconds: that it may take to come up.
+
+    Returns:
+        Its address.
+
+    Raises:
+        ConfigurationError: Ray Serve is not installed, or an argument is wrong.
+        WarmbandError: it does not come up.
+    """
+    check_place(name, replicas, cpus, batch)
+    serve = _serve()
+    _join()
+    serve.start(http_options={"host": "127.0.0.1", "port": port})
+    deployment = serve.deployment(
+        name="model",
+        num_replicas=replicas,
+        ray_actor_options={"num_cpus": cpus},
+        max_ongoing_requests=4 * batch,
+        health_check_period_s=_HEALTH_SECONDS,
+        graceful_shutdown_timeout_s=10.0,
+    )
+    url = f"http://127.0.0.1:{port}/{name}"
+    try:
+        application = deployment(_batching(serve, batch)).bind(scorer, dict(about))
+        serve.run(application, name=name, route_prefix=f"/{name}", blocking=False)
+    except RuntimeError as error:
+        serve.delete(name)
+        raise WarmbandError(f"endpoint {name} did not come up: {error}") from None
+    Predictor(name, url).wait(seconds)
+    return url
+
+
+def delete(name: str) -> bool:
+    """Ends an endpoint of the cluster that this process joins.
+
+    Returns:
+        Whether it ran.
+    """
+    serve = _serve()
+    _join()
+    there = name in serve.status().applications
+    if there:
+        serve.delete(name)
+    return there
+
+
+def states() -> dict[str, str]:
+    """Ray Serve's word for the state of each endpoint of the cluster that this process has joined, by name."""
+    return {name: str(one.status.value) for name, one in _serve().status().applications.items()}
+
+
+def deployed(store: Store, name: str | None = None) -> list[Endpoint]:
+    """The endpoints that were deployed and not ended, by the record; those of deleted jobs are not there.
+
+    Args:
+        store: the record.
+        name: of one alone; None is all.
+    """
+    found: dict[str, Endpoint] = {}
+    for act in (one for one in store.acts() if one.gone_at is None):
+        endpoint = str(act.arguments.get("endpoint", ""))
+        if act.kind == "deployed":
+            trial, url = str(act.arguments.get("trial", "")), str(act.arguments.get("url", ""))
+            found.pop(endpoint, None)
+            found[endpoint] = Endpoint(name=endpoint, job=act.job, trial=trial, url=url, by=act.by, at=act.at)
+        elif act.kind == "undeployed":
+            found.pop(endpoint, None)
+    return [one for one in found.values() if name is None or one.name == name]
+
+
+def _batching(serve: Any, batch: int) -> type[Replica]:
+    """A replica that predicts the rows of several requests together."""
+
+    class Batching(Replica):
+        """See above."""
+
+        @serve.batch(max_batch_size=batch, batch_wait_timeout_s=BATCH_SECONDS)  # type: ignore[untyped-decorator]
+        async def together(self, requests: list[Any]) -> list[Any]:
+            """See `Replica.together`."""
+            return await self.predicted(requests)
+
+    return Batching
+
+
+def _serve() -> Any:
+    try:
+        from ray import serve
+    except ImportError as error:
+        raise ConfigurationError(f"Ray Serve is missing ({error}): pip install 'warmband[deploy]'") from None
+    return serve
+
+
+def _join() -> None:
+    """Joins the cluster that `RAY_ADDRESS` names, or starts Ray here."""
+    import ray
+
+    if not ray.is_initialized():
+        ray.init(address=os.environ.get("RAY_ADDRESS") or "local", log_to_driver=False, logging_level=logging.ERROR)

@@ -1,0 +1,185 @@
+"""Prediction of files: batches of rows in several processes, and their predictions in the rows' order in one file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyarrow import csv, parquet
+
+from hpo.endpoints.scoring import Scorer
+from trainers.errors import ConfigurationError, DataError, WarmbandError
+
+BATCH_ROWS = 65_536
+"""Rows that a process predicts at a time."""
+
+_AHEAD = 2
+"""Batches for each process that are read before their turn."""
+
+_SCORER: list[Scorer] = []
+
+
+def predict_files(
+    scorer: Scorer,
+    files: Sequence[str | Path],
+    out: str | Path,
+    *,
+    workers: int = 0,
+    batch_rows: int = BATCH_ROWS,
+    on_rows: Callable[[int], None] = lambda rows: None,
+) -> int:
+    """Predicts all rows of files, in several processes, and writes a line a row, in the rows' order.
+
+    Columns are found by their names; a CSV file has them in its first line. What else files have, such as the target,
+    is left alone. `out` is there whole or not at all.
+
+    Args:
+        scorer: of the model.
+        files: .csv or .parquet.
+        out: a .csv or .parquet file with the column `prediction`, or `prediction_0` and so on for several outputs.
+        workers: processes; 0 is one a core. No more start than there are batches.
+        batch_rows: that a process predicts at a time.
+        on_rows: is told how many rows are done, as they are written.
+
+    Returns:
+        How many rows there were.
+
+    Raises:
+        ConfigurationError: a file or `out` has another ending, or `workers` is wrong.
+        DataError: a file is missing or damaged, or a row does not fit the model: naming file and row.
+        WarmbandError: a process died.
+    """
+    paths, target = [Path(file) for file in files], Path(out)
+    for path in (*paths, target):
+        if path.suffix not in (".csv", ".parquet"):
+            raise ConfigurationError(
+                f"{path} ends neither in .csv nor in .parquet; predictions are of such files alone"
+            )
+    if missing := [path for path in paths if not path.is_file()]:
+        raise DataError(f"there is no file {missing[0]}")
+    if target.resolve() in [path.resolve() for path in paths]:
+        raise ConfigurationError(f"{target} is one of the files that are predicted; write to another")
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 0:
+        raise ConfigurationError(f"workers is {workers!r}; give a whole number, 0 for one a core")
+    done = 0
+    count = workers or os.cpu_count() or 1
+    with _writing(target) as write, _in_processes(scorer, count) as predict:
+        for predictions in _in_order(predict, _batches(paths, batch_rows), _AHEAD * count):
+            write(predictions)
+            done += len(predictions)
+            on_rows(done)
+    return done
+
+
+def _batches(paths: Sequence[Path], rows: int) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The rows of all files, some at a time, each with its file, where its index numbers rows."""
+    for path in paths:
+        before = 0
+        try:
+            for table in _tables(path, rows):
+                yield str(path), table.to_pandas().set_axis(range(before, before + table.num_rows))
+                before += table.num_rows
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{path} cannot be read behind row {before}: {error}") from None
+
+
+def _tables(path: Path, rows: int) -> Iterator[Any]:
+    if path.suffix == ".parquet":
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=rows):
+                yield pa.Table.from_batches([batch])
+        return
+    held: list[Any] = []
+    with csv.open_csv(path) as reader:
+        for batch in reader:
+            held.append(batch)
+            while sum(piece.num_rows for piece in held) >= rows:
+                table = pa.Table.from_batches(held)
+                yield table.slice(0, rows)
+                held = table.slice(rows).to_batches()
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def _in_order(
+    predict: Callable[[str, pd.DataFrame], Future[pd.DataFrame]],
+    batches: Iterator[tuple[str, pd.DataFrame]],
+    ahead: int,
+) -> Iterator[pd.DataFrame]:
+    """Predictions of batches in their order, of which some are under way."""
+    under_way: deque[Future[pd.DataFrame]] = deque()
+    try:
+        for batch in batches:
+            under_way.append(predict(*batch))
+            if len(under_way) >= ahead:
+                yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
+    except BrokenProcessPool:
+        raise WarmbandError(
+            "a process that predicts was killed, for want of memory perhaps; take fewer workers"
+        ) from None
+
+
+@contextmanager
+def _in_processes(scorer: Scorer, workers: int) -> Iterator[Callable[..., Future[pd.DataFrame]]]:
+    threads = max(1, (os.cpu_count() or 1) // workers)
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_begin, initargs=(scorer, threads))
+    try:
+        yield lambda *batch: pool.submit(_predicted, *batch)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _begin(scorer: Scorer, threads: int) -> None:
+    os.environ["OMP_NUM_THREADS"] = str(threads)  # XGBoost reads it when it is imported, as torch did.
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(threads)
+    _SCORER[:] = [scorer]
+
+
+def _predicted(file: str, rows: pd.DataFrame) -> pd.DataFrame:
+    [scorer] = _SCORER
+    try:
+        found = scorer.predict(scorer.checked(rows))
+    except DataError as error:
+        raise DataError(f"{file}: {error}") from None
+    if found.ndim == 1:
+        return pd.DataFrame({"prediction": found})
+    flat = found.reshape(len(found), -1)
+    return pd.DataFrame({f"prediction_{at}": flat[:, at] for at in range(flat.shape[1])})
+
+
+@contextmanager
+def _writing(target: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
+    """Writes tables one behind the other to a file that is renamed to its name once it is whole."""
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    writers: list[Any] = []
+
+    def write(predictions: pd.DataFrame) -> None:
+        table = pa.Table.from_pandas(predictions, preserve_index=False)
+        if not writers:
+            kind = parquet.ParquetWriter if target.suffix == ".parquet" else csv.CSVWriter
+            writers.append(kind(str(draft), table.schema))
+        writers[0].write_table(table)
+
+    try:
+        yield write
+        if not writers:
+            write(pd.DataFrame({"prediction": pd.Series(dtype="float32")}))
+        writers[0].close()
+        os.replace(draft, target)
+    except OSError as error:
+        raise DataError(f"{target} cannot be written: {error}") from None
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,194 @@
+"""Scorers: a trained model with what it takes to predict rows in another process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hpo.text import count
+from trainers.checking import some_of
+from trainers.errors import ConfigurationError, DataError
+from trainers.process import load, name_of
+from trainers.trainer import Trainer
+
+
+class Scorer(Protocol):
+    """A model that predicts rows; it is picklable."""
+
+    def checked(self, rows: pd.DataFrame) -> Any:
+        """Rows as the model takes them; those of several requests may stand one behind the other.
+
+        Args:
+            rows: columns by name, or by numbers where they have no names; their index is told in errors, from 1.
+
+        Raises:
+            DataError: columns are missing or too many, or a value is no number.
+        """
+
+    def predict(self, rows: Any) -> NDArray[Any]:
+        """A prediction a row, of shape (rows,) or (rows, outputs).
+
+        Args:
+            rows: as `checked` gave them.
+        """
+
+
+def scorer_of(estimator: Trainer, model_fn: Callable[[Any], Any] | str | None = None) -> Scorer:
+    """The scorer of a trainer's model.
+
+    Args:
+        estimator: has trained a model, as `HyperparameterTuner.best_estimator` gives it.
+        model_fn: for PyTorch and programs: makes something that is called with a float32 tensor of shape (rows,
+            features), an `nn.Module` say, of what `estimator.model()` gives; or its name, "module:name", which is
+            imported where rows are predicted.
+
+    Raises:
+        ConfigurationError: there is no model, or `model_fn` is missing, or nothing for this trainer.
+    """
+    from trainers import ParameterServerTrainer, ScriptTrainer, TorchTrainer, XGBoostTrainer
+
+    if isinstance(estimator, XGBoostTrainer):
+        if model_fn is not None:
+            raise ConfigurationError(
+                "model_fn makes a model of a checkpoint, and XGBoost's is a model already; leave it out"
+            )
+        return BoosterScorer(raw=bytes(estimator.model().save_raw("ubj")))
+    if not isinstance(estimator, TorchTrainer | ParameterServerTrainer | ScriptTrainer):
+        raise ConfigurationError(
+            f"{type(estimator).__name__} has a model that nothing here predicts with; call model() and predict yourself"
+        )
+    if model_fn is None:
+        raise ConfigurationError(
+            f"model_fn is missing: {type(estimator).__name__} keeps what your program saved, and no model; give a "
+            "function that makes one of that, as 'module:name' or itself"
+        )
+    if not callable(model_fn) and not isinstance(model_fn, str):
+        raise ConfigurationError(f"model_fn is {model_fn!r}; give a function, or 'module:name'")
+    return TensorScorer(state=estimator.model(), model_fn=model_fn)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoosterScorer:
+    """XGBoost's model; rows may have categories, which it knows by their names.
+
+    Args:
+        raw: the model, in UBJSON.
+    """
+
+    raw: bytes
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"raw": self.raw}
+
+    @cached_property
+    def _booster(self) -> Any:
+        import xgboost
+
+        return xgboost.Booster(model_file=bytearray(self.raw))
+
+    @cached_property
+    def _categorical(self) -> frozenset[str]:
+        known = dict(self._booster.get_categories(export_to_arrow=True).to_arrow())
+        return frozenset(name for name, values in known.items() if values is not None)
+
+    def checked(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """See `Scorer`."""
+        names = self._booster.feature_names
+        chosen = _all_of(rows, self._booster.num_features()) if names is None else _named(rows, names)
+        numbers = {name: _numbers(chosen, name) for name in chosen.columns if name not in self._categorical}
+        return chosen.assign(**{str(name): values for name, values in numbers.items()})
+
+    def predict(self, rows: pd.DataFrame) -> NDArray[Any]:
+        """See `Scorer`."""
+        import xgboost
+
+        from trainers import XGBoostTrainer
+
+        if self._booster.feature_names is None:
+            matrix = xgboost.DMatrix(rows.to_numpy(np.float32))
+        else:
+            matrix = XGBoostTrainer.matrix(self._booster, rows)
+        predicted: NDArray[Any] = self._booster.predict(matrix)
+        return predicted
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorScorer:
+    """What a user's function makes of a checkpoint: it is called with float32 tensors of shape (rows, features).
+
+    Args:
+        state: what `Trainer.model` gives: a checkpoint's state, or the path of a program's folder.
+        model_fn: the function, or its name.
+    """
+
+    state: Any
+    model_fn: Callable[[Any], Any] | str
+    _made: list[Any] = field(default_factory=list, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"state": self.state, "model_fn": self.model_fn, "_made": []}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    @property
+    def _model(self) -> Any:
+        if not self._made:
+            make = load(self.model_fn, "model_fn", "function") if isinstance(self.model_fn, str) else self.model_fn
+            model = make(self.state)
+            if not callable(model):
+                named = self.model_fn if isinstance(self.model_fn, str) else name_of(self.model_fn)
+                raise ConfigurationError(f"model_fn {named!r} gave a {type(model).__name__}; give what can be called")
+            self._made.append(model.eval() if hasattr(model, "eval") else model)
+        return self._made[0]
+
+    def checked(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """See `Scorer`; how many columns there have to be, only the model knows."""
+        return pd.DataFrame({name: _numbers(rows, name) for name in rows.columns})
+
+    def predict(self, rows: pd.DataFrame) -> NDArray[Any]:
+        """See `Scorer`."""
+        import torch
+
+        with torch.inference_mode():
+            found = self._model(torch.from_numpy(rows.to_numpy(np.float32)))
+        predicted: NDArray[Any] = found.detach().cpu().numpy() if isinstance(found, torch.Tensor) else np.asarray(found)
+        if len(predicted) != len(rows):
+            raise DataError(f"the model gave {len(predicted)} predictions of {len(rows)} rows; give one a row")
+        return predicted
+
+
+def _named(rows: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """The columns of a model, by their names; or by their places, where rows have none."""
+    if all(isinstance(name, int) for name in rows.columns):
+        return _all_of(rows, len(names)).set_axis(list(names), axis=1)
+    if missing := [name for name in names if name not in rows.columns]:
+        raise DataError(f"rows lack {some_of(list(map(repr, missing)))}, which the model was trained on")
+    return rows[list(names)]
+
+
+def _all_of(rows: pd.DataFrame, width: int) -> pd.DataFrame:
+    if rows.shape[1] != width:
+        raise DataError(
+            f"rows have {count(rows.shape[1], 'column')}, and the model was trained on {width}; leave out the target"
+        )
+    return rows
+
+
+def _numbers(rows: pd.DataFrame, name: Any) -> NDArray[np.float32]:
+    """A column as numbers; what is missing is NaN."""
+    column = rows[name]
+    numbers = pd.to_numeric(column, errors="coerce")
+    wrong = numbers.isna() & column.notna()
+    if column.dtype.kind not in "fiub" and (wrong := wrong & (column.astype(object) != "")).any():
+        at = int(wrong.to_numpy().argmax())
+        raise DataError(
+            f"row {column.index[at] + 1}: column {name!r} holds {column.iloc[at]!r}, and the model takes numbers"
+        )
+    return np.asarray(numbers, np.float32)

@@ -1,0 +1,165 @@
+"""Endpoints on Ray Serve: they answer what the model predicts, live through a killed replica, and end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+from rich.console import Console
+
+from hpo import TrainingJob
+from hpo.endpoints import Predictor, check_place, deployed
+from hpo.record import Store
+from hpo.sagemaker import delete_endpoint
+from trainers import ConfigurationError, DataError, ScalingConfig, WarmbandError, XGBoostTrainer
+
+RANDOM = np.random.default_rng(6)
+FRAME = pd.DataFrame(RANDOM.normal(size=(300, 3)).astype(np.float32), columns=["a", "b", "c"])
+TRAIN = FRAME.assign(y=(FRAME["a"] > 0).astype(np.float32))[["y", "a", "b", "c"]]
+
+
+@pytest.fixture(scope="module")
+def port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> TrainingJob:
+    folder = tmp_path_factory.mktemp("job")
+    made = TrainingJob(
+        XGBoostTrainer(
+            scaling=ScalingConfig(num_workers=0),
+            hyperparameters={"objective": "binary:logistic", "eval_metric": "auc", "num_round": 3},
+        ),
+        store=f"sqlite:///{folder}/record.db",
+        storage_path=str(folder / "files"),
+        console=Console(quiet=True),
+    )
+    made.fit({"train": TRAIN}, "churn")
+    return made
+
+
+@pytest.fixture(scope="module")
+def endpoint(ray_cluster: None, job: TrainingJob, port: int) -> Iterator[Predictor]:
+    from ray import serve
+
+    yield job.deploy(2, endpoint_name="churn-live", cpus=0.1, port=port)
+    serve.shutdown()
+
+
+def expected(job: TrainingJob) -> np.ndarray:
+    return job.model().predict(xgboost.DMatrix(FRAME))
+
+
+@pytest.mark.ray
+def test_it_answers_what_the_model_predicts(endpoint: Predictor, job: TrainingJob) -> None:
+    for rows in (FRAME, FRAME.to_numpy(), TRAIN[["c", "b", "y", "a"]], FRAME.to_csv(index=False, header=False)):
+        np.testing.assert_allclose(endpoint.predict(rows), expected(job), rtol=1e-5)
+    with Store(job._store) as store:
+        [one] = deployed(store)
+        assert (one.name, one.job, one.trial) == ("churn-live", "churn", job._model_of(None)[1])
+        assert [act.kind for act in store.acts("churn")][-1] == "deployed"
+
+
+@pytest.mark.ray
+def test_requests_at_once_are_predicted_together(endpoint: Predictor, job: TrainingJob) -> None:
+    with ThreadPoolExecutor(24) as pool:
+        found = list(pool.map(lambda at: endpoint.predict(FRAME[at : at + 1])[0], range(240)))
+    np.testing.assert_allclose(found, expected(job)[:240], rtol=1e-5)
+    assert max(endpoint.ping()["largest_batch"] for _ in range(20)) > 1
+
+
+@pytest.mark.ray
+def test_wrong_rows_are_told_and_others_answered(endpoint: Predictor) -> None:
+    with pytest.raises(DataError, match="rows lack 'b'"):
+        endpoint.predict(FRAME[["a", "c"]])
+    with pytest.raises(DataError, match="row 1: column 'a' holds 'x'"):
+        endpoint.predict("x,1,2\n")
+    for body, status in ((b"{", 400), (b'{"instances": [[1], [1, 2]]}', 400), (b"[]", 400), (b"\xff\xfe", 400)):
+        request = urllib.request.Request(f"{endpoint.url}/invocations", body, {"Content-Type": "application/json"})
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(request, timeout=30)
+        assert refused.value.code == status
+        assert "error" in json.load(refused.value)
+    with pytest.raises(WarmbandError, match="answered 404"):
+        Predictor("none", endpoint.url.replace("churn-live", "none")).ping()
+
+
+@pytest.mark.ray
+@pytest.mark.fault
+def test_a_replica_that_is_killed_is_replaced(endpoint: Predictor, job: TrainingJob) -> None:
+    first = {endpoint.ping()["pid"] for _ in range(40)}
+    os.kill(next(iter(first)), signal.SIGKILL)
+    until, now = time.monotonic() + 120, set()
+    while len(now - first) < 1 and time.monotonic() < until:
+        try:
+            now.add(endpoint.ping(10.0)["pid"])
+        except WarmbandError:
+            time.sleep(0.5)
+    assert now - first, "no replica came in its place within 120 s"
+    np.testing.assert_allclose(endpoint.predict(FRAME), expected(job), rtol=1e-5)
+
+
+@pytest.mark.ray
+def test_it_ends_and_the_record_says_so(endpoint: Predictor, job: TrainingJob, port: int) -> None:
+    again = job.deploy(endpoint_name="churn-2", cpus=0.1, port=port)
+    again.predict(FRAME)
+    again.delete_endpoint()
+    with pytest.raises(WarmbandError, match="answered 404"):
+        again.ping()
+    with Store(job._store) as store:
+        assert [one.name for one in deployed(store)] == ["churn-live"]
+    with pytest.raises(ConfigurationError, match="no endpoint named 'churn-2'; the record has churn-live"):
+        delete_endpoint("churn-2", store=job._store)
+    with pytest.raises(ConfigurationError, match="was not deployed through this Predictor"):
+        Predictor("churn-live", endpoint.url).delete_endpoint()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("a/b", 1, 1, 1), "endpoint_name is 'a/b'"),
+        (("", 1, 1, 1), "endpoint_name is ''"),
+        (("a", 0, 1, 1), "initial_instance_count is 0"),
+        (("a", 1, float("nan"), 1), "cpus is nan"),
+        (("a", 1, 1, True), "max_batch_size is True"),
+    ],
+)
+def test_wrong_arguments_are_told(given: tuple[str, int, float, int], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        check_place(*given)
+
+
+def test_an_address_that_does_not_answer_is_told() -> None:
+    with pytest.raises(WarmbandError, match=r"none does not answer at http://127\.0\.0\.1:1/none within 2 s"):
+        Predictor("none", "http://127.0.0.1:1/none").ping(2.0)
+
+
+@pytest.mark.process
+def test_files_are_predicted_by_the_command(job: TrainingJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from typer.testing import CliRunner
+
+    from hpo.cli import app
+
+    TRAIN.to_csv(tmp_path / "new.csv", index=False)
+    out = tmp_path / "p.parquet"
+    ran = CliRunner().invoke(
+        app, ["predict", "churn", str(tmp_path / "new.csv"), "-o", str(out), "--store", str(job._store)]
+    )
+    assert ran.exit_code == 0, ran.output
+    assert "Wrote 300 predictions" in ran.output
+    np.testing.assert_allclose(pd.read_parquet(out)["prediction"], expected(job), rtol=1e-5)

@@ -1,0 +1,78 @@
+"""Prediction of files: all rows, in their order, in one file that is there whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+
+from hpo.endpoints.files import predict_files
+from hpo.endpoints.scoring import BoosterScorer
+from trainers import ConfigurationError, DataError
+
+RANDOM = np.random.default_rng(4)
+FRAME = pd.DataFrame(RANDOM.normal(size=(900, 3)).astype(np.float32), columns=["a", "b", "c"])
+MODEL = xgboost.train({"nthread": 1, "max_depth": 3}, xgboost.DMatrix(FRAME, FRAME["a"] - FRAME["b"]), 5)
+SCORER = BoosterScorer(raw=bytes(MODEL.save_raw("ubj")))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    FRAME[:500].assign(y=1).to_csv(tmp_path / "one.csv", index=False)
+    FRAME[500:][["c", "a", "b"]].to_parquet(tmp_path / "two.parquet", row_group_size=90)
+    return [tmp_path / "one.csv", tmp_path / "two.parquet"]
+
+
+@pytest.mark.process
+def test_predictions_stand_in_the_rows_order(files: list[Path], tmp_path: Path) -> None:
+    expected = MODEL.predict(xgboost.DMatrix(FRAME))
+    done: list[int] = []
+    assert predict_files(SCORER, files, tmp_path / "out.csv", workers=2, batch_rows=70, on_rows=done.append) == 900
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "out.csv")["prediction"], expected, rtol=1e-6)
+    assert done == sorted(done)
+    assert len(done) > 10
+    assert predict_files(SCORER, files[:1], tmp_path / "out.parquet", workers=1) == 500
+    np.testing.assert_array_equal(pd.read_parquet(tmp_path / "out.parquet")["prediction"], expected[:500])
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.process
+def test_a_wrong_row_is_told_by_its_file_and_nothing_is_written(files: list[Path], tmp_path: Path) -> None:
+    text = (tmp_path / "one.csv").read_text().splitlines()
+    wrong = ["x", *text[300].split(",")[1:]]
+    (tmp_path / "one.csv").write_text("\n".join([*text[:300], ",".join(wrong), *text[301:]]) + "\n")
+    out = tmp_path / "out.csv"
+    out.write_text("before")
+    with pytest.raises(DataError, match=r"one.csv: row 300: column 'a' holds 'x'"):
+        predict_files(SCORER, files, out, workers=1, batch_rows=128)
+    assert out.read_text() == "before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.csv", "out.csv", "two.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"out": "out.txt"}, "out.txt ends neither in .csv nor in .parquet"),
+        ({"files": ["none.csv"]}, "there is no file"),
+        ({"out": "one.csv"}, "is one of the files that are predicted"),
+        ({"workers": -1}, "workers is -1"),
+        ({"workers": True}, "workers is True"),
+    ],
+)
+def test_wrong_arguments_are_told(files: list[Path], tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"files": [path.name for path in files], "out": "out.csv", "workers": 1, **change}
+    with pytest.raises((ConfigurationError, DataError), match=message):
+        predict_files(
+            SCORER, [tmp_path / name for name in given["files"]], tmp_path / given["out"], workers=given["workers"]
+        )
+
+
+def test_a_file_cut_short_is_told(files: list[Path], tmp_path: Path) -> None:
+    whole = files[1].read_bytes()
+    files[1].write_bytes(whole[:-100])
+    with pytest.raises(DataError, match=r"two.parquet cannot be read behind row 0"):
+        predict_files(SCORER, files[1:], tmp_path / "out.csv", workers=1)

@@ -1,0 +1,132 @@
+"""Scorers: rows are predicted as the model predicts them by hand, and wrong rows are told by row and column."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import xgboost
+from torch import nn
+
+from hpo.endpoints.scoring import BoosterScorer, TensorScorer, scorer_of
+from trainers import ConfigurationError, DataError, TorchTrainer, XGBoostTrainer
+
+RANDOM = np.random.default_rng(3)
+ROWS = 200
+FRAME = pd.DataFrame(RANDOM.normal(size=(ROWS, 2)).astype(np.float32), columns=["a", "b"])
+TOWNS = pd.Categorical.from_codes(RANDOM.integers(0, 3, ROWS), ["Bern", "Lodz", "Oslo"])
+Y = (FRAME["a"] + TOWNS.codes > 1).astype(np.float32)
+
+
+def booster(rows: Any, **parameters: Any) -> xgboost.Booster:
+    matrix = xgboost.DMatrix(rows, Y if not parameters else TOWNS.codes, enable_categorical=True)
+    return xgboost.train({"objective": "binary:logistic", "nthread": 1, **parameters}, matrix, 4)
+
+
+def scorer(model: xgboost.Booster) -> BoosterScorer:
+    return pickle.loads(pickle.dumps(BoosterScorer(raw=bytes(model.save_raw("ubj")))))
+
+
+def test_columns_are_found_by_their_names_and_others_left_alone() -> None:
+    model = booster(FRAME)
+    rows = FRAME.assign(y=Y)[["y", "b", "a"]]
+    by_name = scorer(model)
+    np.testing.assert_array_equal(by_name.predict(by_name.checked(rows)), model.predict(xgboost.DMatrix(FRAME)))
+    by_place = pd.DataFrame(FRAME.to_numpy())
+    np.testing.assert_array_equal(by_name.predict(by_name.checked(by_place)), model.predict(xgboost.DMatrix(FRAME)))
+
+
+def test_a_model_without_names_takes_all_columns() -> None:
+    model = booster(FRAME.to_numpy())
+    made = scorer(model)
+    np.testing.assert_array_equal(made.predict(made.checked(FRAME)), model.predict(xgboost.DMatrix(FRAME.to_numpy())))
+    with pytest.raises(DataError, match="rows have 3 columns, and the model was trained on 2; leave out the target"):
+        made.checked(FRAME.assign(y=1.0))
+
+
+def test_categories_are_known_by_their_names_and_unknown_ones_missing() -> None:
+    model = booster(FRAME.assign(town=TOWNS))
+    made = scorer(model)
+    texts = FRAME.assign(town=TOWNS.astype(object))
+    np.testing.assert_array_equal(
+        made.predict(made.checked(texts)),
+        model.predict(xgboost.DMatrix(FRAME.assign(town=TOWNS), enable_categorical=True)),
+    )
+    unknown = made.predict(made.checked(texts.assign(town="Paris")))
+    np.testing.assert_array_equal(unknown, made.predict(made.checked(texts.assign(town=None))))
+
+
+def test_several_outputs_have_a_column_each() -> None:
+    made = scorer(booster(FRAME, objective="multi:softprob", num_class=3))
+    assert made.predict(made.checked(FRAME)).shape == (ROWS, 3)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (FRAME[["a"]], "rows lack 'b', which the model was trained on"),
+        (FRAME.astype(object).assign(a=lambda f: f["a"].where(f.index != 7, "x")), "row 8: column 'a' holds 'x'"),
+        (pd.DataFrame([[1.0]]), "rows have 1 column, and the model was trained on 2"),
+    ],
+)
+def test_wrong_rows_are_told(rows: pd.DataFrame, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        scorer(booster(FRAME)).checked(rows)
+
+
+def test_missing_values_are_missing() -> None:
+    model = booster(FRAME)
+    made = scorer(model)
+    holes = FRAME.astype(object).where(FRAME["a"] > 0, None)
+    expected = model.predict(xgboost.DMatrix(FRAME.where(FRAME["a"] > 0, np.nan)))
+    np.testing.assert_array_equal(made.predict(made.checked(holes)), expected)
+
+
+def linear(state: dict[str, Any]) -> nn.Module:
+    model = nn.Linear(2, 1)
+    model.load_state_dict(state)
+    return model
+
+
+def test_a_users_function_makes_the_model_of_a_checkpoint() -> None:
+    with torch.random.fork_rng():
+        model = nn.Linear(2, 1)
+    made: TensorScorer = pickle.loads(pickle.dumps(TensorScorer(state=model.state_dict(), model_fn=linear)))
+    found = made.predict(made.checked(FRAME))
+    np.testing.assert_allclose(found, model(torch.from_numpy(FRAME.to_numpy())).detach().numpy())
+
+
+@pytest.mark.parametrize(
+    ("model_fn", "message"),
+    [
+        (lambda state: 3, "gave a int; give what can be called"),
+        ("tests.nothing:here", "'tests.nothing:here' cannot be"),
+    ],
+)
+def test_a_function_that_makes_no_model_is_told(model_fn: Any, message: str) -> None:
+    made = TensorScorer(state={}, model_fn=model_fn)
+    with pytest.raises(ConfigurationError, match=message):
+        made.predict(made.checked(FRAME))
+
+
+def test_a_model_that_gives_too_few_is_told() -> None:
+    made = TensorScorer(state={}, model_fn=lambda state: lambda rows: rows[:3])
+    with pytest.raises(DataError, match="gave 3 predictions of 200 rows"):
+        made.predict(made.checked(FRAME))
+
+
+def loop(context: Any) -> None:
+    raise AssertionError("nothing trains")
+
+
+def test_what_has_no_model_is_told() -> None:
+    with pytest.raises(ConfigurationError, match="this trainer has no model"):
+        scorer_of(XGBoostTrainer(hyperparameters={"objective": "reg:squarederror", "num_round": 1}))
+    with pytest.raises(ConfigurationError, match="is a model already; leave it out"):
+        scorer_of(XGBoostTrainer(hyperparameters={"num_round": 1}), linear)
+    with pytest.raises(ConfigurationError, match="model_fn is missing: TorchTrainer keeps what your program saved"):
+        scorer_of(TorchTrainer(loop, hyperparameters={"epochs": 1}))
