@@ -21,7 +21,7 @@ from hpo.record.lease import is_dead, left_behind, refusal, this_process
 from hpo.record.reading import Mark, Watch, curves, marks
 from hpo.record.schema import prepare
 from hpo.record.tables import ActKind, ActRow, AdditionRow, JobRow, LedgerRow, LineRow, ReportRow, TrialRow
-from hpo.record.tags import tags_of
+from hpo.record.tags import retag
 from hpo.record.totals import Totals, begun_and_waiting, billed, totals_of
 from hpo.record.writer import JobWriter
 from hpo.text import holds_secret
@@ -241,26 +241,11 @@ class Store:
         found = self._read(ActRow, tables.ACTS, {"job": name, "kind": "trial_stopped"}, "at", "id")
         return stops_in([row for row in found if row.gone_at is None])
 
-    def tag(self, name: str, change: Callable[[dict[str, str]], dict[str, str]], by: str = "") -> dict[str, str]:
-        """Changes the tags of a job, also of one that runs: its writer reads none.
-
-        Args:
-            name: the job's.
-            change: from its tags to those that it is to have; what it raises leaves the record as it is.
-            by: who changes them; empty is whoever acts here.
-
-        Returns:
-            The tags that it has.
-        """
-        job = tables.JOBS.c.name == name
+    def tag(self, name: str, change: Callable[[dict[str, str]], dict[str, str]]) -> dict[str, str]:
+        """Changes the tags of a job, also of one that runs, and returns those that it has then; see `tags.retag`."""
+        self.job(name)
         with explained(self.url, "written"), self._engine.begin() as connection:
-            connection.execute(sa.update(tables.JOBS).where(job).values(name=name))  # Who changes some as well, waits.
-            spec = self.job(name).spec
-            found = change(tags_of(spec.get("tags")))
-            tags = [{"Key": key, "Value": value} for key, value in found.items()]
-            connection.execute(sa.update(tables.JOBS).where(job).values(job_changes({"spec": {**spec, "tags": tags}})))
-            acted(connection, self._clock, name, "tagged", {"tags": found}, by)
-        return found
+            return retag(connection, self._clock, name, change)
 
     def request_stop(self, name: str, by: str = "") -> bool:
         """Asks a job to stop; its writer sees that within a second or two.

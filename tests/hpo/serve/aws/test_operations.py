@@ -276,3 +276,30 @@ def test_lines_of_a_training_are_its_log(store: Store, client: Client) -> None:
     assert not logs.describe_log_streams(logGroupName=group, logStreamNamePrefix="bank-000/")["logStreams"]
     with refused("ResourceNotFoundException", "log group"):
         logs.describe_log_streams(logGroupName="mine")
+
+
+def test_a_description_says_what_was_asked_for(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    definition = {
+        "StaticHyperParameters": {"eval_metric": "auc"},
+        "AlgorithmSpecification": {"TrainingImage": "xgboost:1.7-1", "TrainingInputMode": "File"},
+        "RoleArn": "arn:aws:iam::000000000000:role/tuner",
+        "OutputDataConfig": {"S3OutputPath": "s3://bucket/out"},
+        "HyperParameterTuningResourceConfig": {"InstanceType": "ml.m5.large", "InstanceCount": 2},
+        "StoppingCondition": {"MaxRuntimeInSeconds": 600},
+    }
+    limits = {"MaxNumberOfTrainingJobs": 5, "MaxParallelTrainingJobs": 1, "MaxRuntimeInSeconds": 3600}
+    asked = {
+        "HyperParameterTuningJobConfig": {"Strategy": "Hyperband", "ResourceLimits": limits},
+        "TrainingJobDefinition": definition,
+    }
+    for module in ("tuning_jobs", "training_jobs"):
+        monkeypatch.setattr(f"hpo.serve.aws.operations.{module}.request_of", lambda job: asked)
+    found = client().describe_hyper_parameter_tuning_job(**{NAME: "bank"})
+    assert found["TrainingJobDefinition"] == definition
+    limits_now = found["HyperParameterTuningJobConfig"]["ResourceLimits"]
+    assert limits_now["MaxRuntimeInSeconds"] == 3600
+    assert limits_now["MaxNumberOfTrainingJobs"] != 5, "limits that were raised since are the job's"
+    trial = client().describe_training_job(TrainingJobName="bank-000")
+    assert trial["AlgorithmSpecification"]["TrainingImage"] == "xgboost:1.7-1"
+    assert (trial["ResourceConfig"]["InstanceType"], trial["ResourceConfig"]["InstanceCount"]) == ("ml.m5.large", 2)
+    assert trial["StoppingCondition"]["MaxRuntimeInSeconds"] == 600
