@@ -44,7 +44,8 @@ tuner = HyperparameterTuner(
     base_tuning_job_name="post",
 )
 inputs = {
-    channel: TrainingInput(f"s3://{bucket}/bank/{channel}", content_type="text/csv") for channel in ("train", "validation")
+    channel: TrainingInput(f"s3://{bucket}/bank/{channel}", content_type="text/csv")
+    for channel in ("train", "validation")
 }
 tuner.fit(inputs, job_name=name, wait=False)
 tuner.wait()
@@ -54,7 +55,7 @@ frame = again.analytics().dataframe()
 best = tuner.best_training_job()
 curve = TrainingJobAnalytics(best, metric_names=["validation:auc"], sagemaker_session=session).dataframe()
 training = session.describe_training_job(best)
-print(
+sys.stdout.write(
     json.dumps(
         {
             "status": described["HyperParameterTuningJobStatus"],

@@ -11,7 +11,7 @@ from hpo.serve.aws.creating import create_training_job, request_of
 from hpo.serve.aws.errors import invalid
 from hpo.serve.aws.operations.caller import TRAINING, TUNING, Caller, check_new
 from hpo.serve.aws.operations.paging import Key, page, within
-from hpo.serve.aws.operations.tuning_jobs import delete_job, stop_job
+from hpo.serve.aws.operations.tuning_jobs import delete_job, stop_job, with_resources
 from trainers.errors import ConfigurationError
 from trainers.parts import ESTIMATOR
 
@@ -112,8 +112,4 @@ def _definition(asked: Mapping[str, Any], job: JobRow, trial: TrialRow) -> dict[
     """Of a tuning job's request the definition that a trial is of."""
     several = {each.get("DefinitionName"): each for each in asked.get("TrainingJobDefinitions", ())}
     found = several.get(trial.hyperparameters.get(ESTIMATOR)) if several else asked["TrainingJobDefinition"]
-    definition: dict[str, Any] = dict(found or {})
-    if "ResourceConfig" not in definition and (tuning := definition.get("HyperParameterTuningResourceConfig")):
-        names = ("InstanceType", "InstanceCount", "VolumeSizeInGB")
-        definition["ResourceConfig"] = {"VolumeSizeInGB": 0, **{name: tuning[name] for name in names if name in tuning}}
-    return definition
+    return with_resources(found or {})

@@ -45,6 +45,7 @@ def described(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:
             response.pop(member, None)
         kept = {member: asked[member] for member in _ASKED if member in asked}
         response = {**response, **kept, "HyperParameterTuningJobConfig": config}
+    _fill_definitions(response, job)
     for best in ("BestTrainingJob", "OverallBestTrainingJob"):
         if best in response:
             response[best] = _summary(caller, job, response[best])
@@ -166,6 +167,44 @@ def _summary(caller: Caller, job: JobRow, line: Mapping[str, Any]) -> dict[str, 
         **reason,
         "TrainingJobArn": caller.arn(TRAINING, line["TrainingJobName"]),
     }
+
+
+def with_resources(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """A definition with its `ResourceConfig`, also where it was given as that of a tuning job."""
+    tuning = definition.get("HyperParameterTuningResourceConfig")
+    if "ResourceConfig" in definition or not tuning:
+        return dict(definition)
+    names = ("InstanceType", "InstanceCount", "VolumeSizeInGB")
+    return {
+        **definition,
+        "ResourceConfig": {"VolumeSizeInGB": 0, **{name: tuning[name] for name in names if name in tuning}},
+    }
+
+
+def _fill_definitions(response: dict[str, Any], job: JobRow) -> None:
+    """Adds what the service adds of its own, and the SDK counts on where it attaches: resources, objective, metrics."""
+    for member in ("TrainingJobDefinition", "TrainingJobDefinitions"):
+        if member in response:
+            several = response[member] if isinstance(response[member], list) else [response[member]]
+            named = [_with_objective(each, job) for each in several]
+            response[member] = named if isinstance(response[member], list) else named[0]
+
+
+def _with_objective(definition: Mapping[str, Any], job: JobRow) -> dict[str, Any]:
+    metric = definition.get("TuningObjective", {}).get("MetricName") or job.spec["objective_metric_name"]
+    static = definition.get("StaticHyperParameters", {})
+    algorithm = {"MetricDefinitions": [_printed(metric)], **definition.get("AlgorithmSpecification", {})}
+    return {
+        **with_resources(definition),
+        "AlgorithmSpecification": algorithm,
+        "StaticHyperParameters": {**static, "_tuning_objective_metric": metric},
+    }
+
+
+def _printed(metric: str) -> dict[str, str]:
+    """How the service's XGBoost prints a metric."""
+    number = r"([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)"
+    return {"Name": metric, "Regex": f".*\\[[0-9]+\\].*#011{metric.replace(':', '-')}:{number}.*"}
 
 
 def _complete(response: dict[str, Any], job: JobRow) -> None:
