@@ -124,9 +124,12 @@ function simple(context, schema, path, label, required) {
   const standard = schema.default;
   /** @type {HTMLElement} */
   let control;
-  if (schema.type === "boolean") {
+  if (schema.type === "boolean" && standard !== null) {
     control = h("input", { type: "checkbox", checked: value ?? standard ?? false, on: { change: (/** @type {any} */ event) =>
       write(context, path, event.target.checked === standard ? undefined : event.target.checked) } });
+  } else if (schema.type === "boolean") {
+    control = h("select", { on: { change: (/** @type {any} */ event) => write(context, path, event.target.value === "" ? undefined : event.target.value === "true") } },
+      ["", "true", "false"].map((each) => h("option", { value: each, selected: each === shown(value) }, each || "—")));
   } else if (schema.enum) {
     const none = standard === undefined || standard === null ? "—" : `${standard} (default)`;
     control = h("select", { on: { change: (/** @type {any} */ event) => write(context, path, event.target.value || undefined) } },
