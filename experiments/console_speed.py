@@ -2,8 +2,8 @@
 
     python -m experiments.console_speed [--trials 10000] [--reports 100] [--quick] [--out DIR]
 
-A record of SQLite is filled with a job, and a server in a process of its own serves it. An interaction ends with the second frame
-behind it, as the browser's own clock has it; an update begins before its row is written.
+A record of SQLite is filled with a job, and a server in a process of its own serves it. An interaction ends with the
+second frame behind it, as the browser's own clock has it; an update begins before its row is written.
 """
 
 from __future__ import annotations
@@ -92,8 +92,11 @@ def fill(store: Store, trials: int, reports: int) -> None:
                 number=number,
                 status="Completed",
                 hyperparameters={"eta": eta, "depth": number % 9},
+                resource=reports,
+                objective=float(curve[-1]),
+                started_at=at,
+                ended_at=at + GANGS,
             )
-            row.resource, row.objective, row.started_at, row.ended_at = reports, float(curve[-1]), at, at + GANGS
             writer.trial(row)
             writer.report(
                 *(
