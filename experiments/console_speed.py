@@ -25,8 +25,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from experiments.shared.benchmark import markdown, write
 from hpo.cli import errors_in_words
-from hpo.record import JobRow, LedgerRow, ReportRow, Store, TrialRow
-from hpo.record.tables import LineRow
+from hpo.record import JobRow, LedgerRow, LineRow, ReportRow, Store, TrialRow
 
 METRIC, JOB, GANGS = "validation:auc", "large", 16
 
