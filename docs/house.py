@@ -73,6 +73,7 @@ HOUSE = {
         "jobs",
         "forecasts",
         "trackers",
+        "notices",
         "observers",
         "simulation",
         "search",
