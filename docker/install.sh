@@ -10,7 +10,8 @@ case "${1:-}" in
 import tomllib
 
 with open("pyproject.toml", "rb") as file:
-    print(*tomllib.load(file)["project"]["dependencies"], sep="\n")
+    project = tomllib.load(file)["project"]
+print(*project["dependencies"], *project["optional-dependencies"]["serve"], sep="\n")
 PYTHON
     python -m pip install --no-cache-dir --constraint constraints.txt --requirement /tmp/requirements.txt
     rm /tmp/requirements.txt

@@ -14,6 +14,9 @@ make() {
 make ray_token
 make postgres_password
 make grafana_password
+make serve_token
 [ -s store_url ] || printf 'postgresql://warmband:%s@postgres/warmband' "$(cat postgres_password)" > store_url
+digest=$(printf '%s' "$(cat serve_token)" | sha256sum | cut -d' ' -f1)
+[ -s serve_tokens ] || printf '{"tokens": [{"name": "first", "rights": "act", "sha256": "%s"}]}\n' "$digest" > serve_tokens
 echo "WARMBAND_GID=$(id -g)" > ../.env
-echo "docker/secrets/: ray_token, postgres_password, grafana_password, store_url"
+echo "docker/secrets/: ray_token, postgres_password, grafana_password, serve_token and its digest serve_tokens, store_url"

@@ -9,6 +9,7 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from hpo.cost import Prices as Prices
+    from hpo.notices import Email as Email, Webhook as Webhook
     from hpo.observers import Callback as Callback
     from hpo.ranges import (
         CategoricalParameter as CategoricalParameter,

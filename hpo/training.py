@@ -14,9 +14,10 @@ from hpo import jobs
 from hpo.cost import Prices
 from hpo.estimators import as_trainer
 from hpo.forecasts import Forecast
+from hpo.notices import Email, Webhook
 from hpo.observers import Callback, console_for, show_training
 from hpo.record import TRAINING, JobRow, Store, TrialRow, is_training, status_and_reason
-from hpo.sagemaker import Deployable, describe_any, tuned_trials
+from hpo.sagemaker import HasModel, describe_any, tuned_trials
 from hpo.text import printer
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.gangs import Report
@@ -26,11 +27,12 @@ from trainers.trainer import Trainer
 if TYPE_CHECKING:
     import pandas
 
+
 OVER = ("Completed", "Failed", "Stopped")
 _LOOK_SECONDS = 1.0
 
 
-class TrainingJob(Deployable):
+class TrainingJob(HasModel):
     """Trains one configuration once, like `Trainer.fit`, as a job that has a name.
 
     The record keeps the job as it keeps tuning jobs: every report, what it was billed, what its driver said, and where
@@ -48,6 +50,7 @@ class TrainingJob(Deployable):
         base_job_name: what the job's name begins with.
         prices: what workers cost, so that the bill is in money too.
         max_cost: the job stops once it was billed so much at these prices.
+        notices: who is told of the job's end and of its budget: a `Webhook` or an `Email` by a name of your own.
         store: database URL of the record; None is `WARMBAND_STORE`, or a SQLite file in `WARMBAND_HOME`.
         callbacks: your own code, called while the job runs.
         console: where progress and summary are printed; None is standard output, and False prints nothing.
@@ -71,6 +74,7 @@ class TrainingJob(Deployable):
         base_job_name: str | None = None,
         prices: Prices | None = None,
         max_cost: float | None = None,
+        notices: Mapping[str, Webhook | Email] | None = None,
         store: str | None = None,
         callbacks: Sequence[Callback] = (),
         console: Console | Literal[False] | None = None,
@@ -92,6 +96,7 @@ class TrainingJob(Deployable):
             base_tuning_job_name=base_job_name,
             prices=prices,
             max_cost=max_cost,
+            notices=notices,
             options=options,
         )
         self._begin(settings, store, console_for(console), callbacks, verbose=verbose)
@@ -329,7 +334,11 @@ class TrainingJob(Deployable):
         name = self._named()
         if training_job_name not in (None, name):
             raise ConfigurationError(f"training_job_name is {training_job_name!r}, and this is {name!r}; leave it out")
-        return name, name, self.result().trainer
+        with Store(self._store) as store:
+            trial = self._trial(store)
+        if trial is None or not trial.checkpoint:
+            raise WarmbandError(f"training job {name} has no model yet")
+        return name, trial.trial_id, self.result().trainer
 
     def _trial(self, store: Store) -> TrialRow | None:
         return next(iter(tuned_trials(store, self._named())), None)

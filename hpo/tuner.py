@@ -14,6 +14,7 @@ from hpo.autotune import Autotuned
 from hpo.cost import Prices
 from hpo.estimators import as_trainer, inputs_of, kept_static, put_together
 from hpo.forecasts import Forecast
+from hpo.notices import Email, Webhook
 from hpo.observers import Callback, console_for
 from hpo.ranges import ParameterRange
 from hpo.sagemaker import TunedJob
@@ -68,6 +69,7 @@ class HyperparameterTuner(TunedJob):
         searcher: in the place of a strategy, what suggests: any searcher of Ray Tune's or sampler of Optuna's, as a
             class or its import path, with a dict of arguments where it takes some, or as an object.
         scheduler: likewise what stops trials: any scheduler of Ray Tune's.
+        notices: who is told of the job's end and of its budget: a `Webhook` or an `Email` by a name of your own.
         **options: those of `hpo.jobs.Options`: `objective_value`, `priority`, `max_wait`, `storage_path` and others.
 
     Raises:
@@ -109,6 +111,7 @@ class HyperparameterTuner(TunedJob):
         takes_effect: Mapping[str, int | str] | None = None,
         searcher: Any = None,
         scheduler: Any = None,
+        notices: Mapping[str, Webhook | Email] | None = None,
         **options: Unpack[jobs.Options],
     ) -> None:
         unknown = [name for name in options if name not in jobs.declared()]
@@ -137,6 +140,7 @@ class HyperparameterTuner(TunedJob):
             takes_effect=takes_effect,
             autotune=autotune,
             hyperparameters_to_keep_static=hyperparameters_to_keep_static,
+            notices=notices,
             options=options,
             planned=self._planned,
         )

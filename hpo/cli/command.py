@@ -13,7 +13,6 @@ from hpo.cli.commands import (
     db,
     export,
     files,
-    forecast,
     logs,
     models,
     records,
@@ -69,7 +68,7 @@ _add(
 )
 _add(
     "forecast",
-    forecast.forecast,
+    simulate.forecast,
     "hpo forecast job.yaml",
     "hpo forecast job.yaml --set tuning.max_jobs=60 --json",
 )
@@ -98,6 +97,12 @@ _add(
     "hpo export churn-1 --format parquet -o churn-1",
     "hpo export churn-1 --format optuna -o sqlite:///churn-1.db",
 )
+_add(
+    "register",
+    models.register,
+    "hpo register churn-1 --model churn",
+    "hpo register churn-1 --model churn --tracking-uri http://mlflow:5000 --json",
+)
 _add("stop", records.stop, "hpo stop churn-1", "hpo stop churn-1 --wait 0")
 _add(
     "resume",
@@ -119,6 +124,7 @@ _add("endpoints", models.endpoints, "hpo endpoints", "hpo endpoints --json")
 _add("undeploy", models.undeploy, "hpo undeploy churn")
 _add("serve", serving.serve, "hpo serve", "hpo serve --port 8901 --store postgresql://me@host/jobs")
 _add("serve token", serving.token, "hpo serve token alice --rights act", "hpo serve token alice --remove")
+_add("serve key", serving.key, "hpo serve key alice", "hpo serve key alice --remove")
 _add("schema", files.schema, "hpo schema > job.schema.json")
 app.add_typer(data.app, name="data")
 app.add_typer(db.app, name="db")

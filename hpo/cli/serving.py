@@ -73,3 +73,27 @@ def token(
         typer.echo(f"Removed {name} from {file.file}")
     else:
         typer.echo(file.add(name, rights))
+
+
+def key(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose it is; acts in the record bear it.")],
+    rights: Annotated[Literal["look", "act"], typer.Option(help="Whether it may act, or look alone.")] = "act",
+    remove: Annotated[bool, typer.Option("--remove", help="Take the key away.")] = False,
+    aws_keys: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(metavar="FILE", help="The file of access keys; else serve/aws-keys.json in WARMBAND_HOME."),
+    ] = None,
+) -> None:
+    """Make an access key for SageMaker's own clients, and show it.
+
+    The server reads its file with hpo serve --aws-keys FILE.
+    """
+    from hpo.serve import Keys, ServeSettings
+
+    keys = Keys(aws_keys or ServeSettings().folder / "aws-keys.json")
+    if remove:
+        keys.remove(name)
+        typer.echo(f"Removed {name} from {keys.file}")
+        return
+    made = keys.add(name, rights)
+    typer.echo(f"export AWS_ACCESS_KEY_ID={made.id}\nexport AWS_SECRET_ACCESS_KEY={made.secret}")

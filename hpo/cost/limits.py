@@ -48,12 +48,30 @@ class Limits:
         """
         if seconds >= self.max_wait:
             return f"max_wait reached: {seconds:.1f} s of {self.max_wait:g} s, {waited:.1f} s of them without a gang"
-        ran = seconds - waited if self.patient else seconds
+        ran = self._ran(seconds, waited)
         if ran >= self.max_seconds:
             return f"max_runtime_in_seconds reached: {ran:.1f} s of {self.max_seconds:g} s"
         if self.tariff and worker_seconds >= self.max_worker_seconds:
             return f"max_cost reached: {self.tariff.text(worker_seconds)} of {self._most}"
         return ""
+
+    def shares(self, seconds: float, worker_seconds: float, waited: float = 0.0) -> dict[str, tuple[float, float]]:
+        """The share of each limit of money and of running that is used, and the limit, by its name.
+
+        Args:
+            seconds: as for `reached`.
+            worker_seconds: likewise.
+            waited: likewise.
+        """
+        used = {}
+        if not math.isinf(self.max_seconds):
+            used["max_runtime_in_seconds"] = (self._ran(seconds, waited) / self.max_seconds, self.max_seconds)
+        if not math.isinf(self.max_worker_seconds):
+            used["max_cost"] = (worker_seconds / self.max_worker_seconds, self.max_cost)
+        return used
+
+    def _ran(self, seconds: float, waited: float) -> float:
+        return seconds - waited if self.patient else seconds
 
     def short_of(self, workers: int, start_worker_seconds: float, left: float) -> str:
         """The reason for the end of a job that cannot go on without another gang."""

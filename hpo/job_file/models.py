@@ -12,11 +12,12 @@ from hpo.job_file.cost_models import Cost
 from hpo.job_file.known_keys import PLACE, Give, Positive, Strict, options_model, own_fields
 from hpo.job_file.part_models import Completion, Hyperband, SearchPart, WarmStart, code_of, strategy_of_parts
 from hpo.job_file.range_models import Range
-from hpo.job_file.tracker_models import Trackers
+from hpo.job_file.tracker_models import NoticeSpec, Trackers
 from hpo.job_file.trainer_models import TrainerSpec
 from hpo.job_file.wording import placed
 from hpo.job_file.yaml_file import JobFile
 from hpo.jobs import OF_SEVERAL, NamedCode, Options, declared, look_here_too
+from hpo.notices import check_notices
 from hpo.strategies import (
     STRATEGIES,
     HyperbandStrategyConfig,
@@ -33,6 +34,7 @@ from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from hpo.jobs import JobSettings
+    from hpo.notices import Email, Webhook
     from hpo.observers import Callback
     from trainers.trainer import Trainer
 
@@ -256,6 +258,18 @@ class _Tail(Strict):
     trackers: Annotated[Trackers | None, Give("a group of keys, such as {tensorboard: {folder: runs}}")] = Field(
         None, description="what else the job is logged to; a tracker that fails is left out, and the job goes on"
     )
+    notices: Annotated[
+        dict[str, NoticeSpec], Give("names and entries, such as {ops: {type: webhook, url: https://example.org/hook}}")
+    ] = Field(default_factory=dict, description="who is told of the job's end and of its budget, by names of your own")
+
+    def entries(self) -> dict[str, Webhook | Email]:
+        """The notices' entries in the Python API's form."""
+        return check_notices({name: notice.entry() for name, notice in self.notices.items()})
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        self.entries()
+        return self
 
 
 class _TuningKeys(_Head):
@@ -304,6 +318,7 @@ class JobSpec(_JobOptions, _Tail, _TuningKeys):  # type: ignore[misc, valid-type
                 **settings,
                 **cost,
                 tags=_tags(self),
+                notices=self.entries(),
                 options=Options(**options),  # type: ignore[typeddict-item]
             )
         return {**made.arguments(), "store": self.store, "callbacks": _callbacks(self)}
@@ -329,6 +344,7 @@ class TrainingSpec(_TrainingJobOptions, _Tail, _TrainingKeys):  # type: ignore[m
                 **settings,
                 **cost,
                 tags=_tags(self),
+                notices=self.entries(),
                 options=Options(**options),  # type: ignore[typeddict-item]
             )
 

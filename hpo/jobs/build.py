@@ -14,6 +14,7 @@ from hpo.cost import Limits
 from hpo.forecasts import Outlook, probes
 from hpo.forks import Effects
 from hpo.jobs.checks import check_objective, gang_sizes, inert_lengths, pause_warnings
+from hpo.notices import unset
 from hpo.observers import Goal
 from hpo.ranges import nearest
 from hpo.search import Search
@@ -78,7 +79,11 @@ def warnings(settings: JobSettings) -> list[str]:
     fixed = [name for name in SEEDS if name in {**trainer.hyperparameters, **settings.ranges} and plan.repeats > 1]
     alike = [f"{name} is given, so that repeats of a configuration may be alike; leave it out" for name in fixed]
     again = _pause_warnings(settings, plan)
-    return [*inert, *alike, *settings.search_strategy.warnings(plan), *median_rule_warnings(plan), *again]
+    unset_here = [
+        f"the environment variable {name}, which notices name, is not set here: the driver needs it"
+        for name in unset(settings.notices or {})
+    ]
+    return [*unset_here, *inert, *alike, *settings.search_strategy.warnings(plan), *median_rule_warnings(plan), *again]
 
 
 def _pause_warnings(settings: JobSettings, plan: Plan) -> list[str]:

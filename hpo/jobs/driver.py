@@ -323,6 +323,7 @@ def run(
         callbacks=callbacks,
         num_to_keep=settings.options["num_to_keep"],
         priority=settings.options["priority"],
+        notices=settings.notices or {},
         raised=job.spec.get(RAISED, ()),
         notify=printer(console),
         interrupts=interrupts,

@@ -18,6 +18,7 @@ from hpo.jobs.raising import RAISED, check_current
 from hpo.jobs.recorder import JobRecord
 from hpo.jobs.replay import Memory, gang_seconds
 from hpo.jobs.stop_signals import EXIT_CODES, Interrupts, Requests
+from hpo.notices import Announcer, Email, Webhook
 from hpo.observers import (
     Callback,
     Callbacks,
@@ -66,6 +67,7 @@ class Job:
         forecast: what earlier jobs say that it takes; None where its own probe has to.
         num_to_keep: trials whose checkpoints stay, the best; None keeps every one's.
         priority: its weight where other jobs want gangs on the same cluster.
+        notices: who is told of its end and of its budget, by name.
         raised: how the limits were raised that `search` and `strategy` are made of, as the record has it.
         notify: prints a line.
         interrupts: what asks it to stop, from before its first row on.
@@ -85,6 +87,7 @@ class Job:
     callbacks: Sequence[Callback] = ()
     num_to_keep: int | None = NUM_TO_KEEP
     priority: int = 1
+    notices: Mapping[str, Webhook | Email] = field(default_factory=dict)
     raised: Sequence[Mapping[str, Any]] = ()
     notify: Callable[[str], None]
     interrupts: Interrupts
@@ -98,21 +101,25 @@ class Job:
             WarmbandError: the job could not be run: no gang fits or serves, or the record cannot be written.
             KeyboardInterrupt: a second Ctrl-C.
         """
-        with (
-            steady.measuring(),
-            Store(self.store) as store,
-            store.writer(self.search.name, driver_details()) as writer,
-        ):
+        with steady.measuring(), Store(self.store) as store:
+            announcer = Announcer(store, self.search.name, self.notices, self.search.limits, self.notify)
+            try:
+                return self._leased(store, announcer)
+            finally:
+                announcer.close()
+
+    def _leased(self, store: Store, announcer: Announcer) -> Ended:
+        """Runs the job, with its lease in hand until its end is written."""
+        with store.writer(self.search.name, driver_details()) as writer:
             keep = kept(writer)
 
             def notify(text: str) -> None:
                 self.notify(text)
                 keep(text)
 
-            return replace(self, notify=notify)._written(store, writer)
+            return replace(self, notify=notify)._written(store, writer, announcer)
 
-    def _written(self, store: Store, writer: JobWriter) -> Ended:
-        """Runs the job with its lease in hand."""
+    def _written(self, store: Store, writer: JobWriter, announcer: Announcer) -> Ended:
         job = store.job(self.search.name)
         check_current(job, self.raised)
         heard = job.held_until
@@ -121,7 +128,7 @@ class Job:
         checkpoints = Checkpoints(self.search, writer.flush, num_to_keep=self.num_to_keep)
         notes = notes_of(job, heard)
         on_ray = self._on_ray(memory)
-        watchers = [self.watcher, lines_for(self.watcher.goal, kept(writer)), callbacks, *on_ray]
+        watchers = [self.watcher, lines_for(self.watcher.goal, kept(writer)), callbacks, announcer, *on_ray]
         record = JobRecord(writer, self.search.metric, watchers, checkpoints, memory, notes)
         with writer.at_once():  # Else who resumes a driver that died in between would bill its gangs once more.
             writer.ledger(*memory.before.unbilled)

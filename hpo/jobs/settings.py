@@ -13,6 +13,7 @@ from hpo.estimators import ranges_of
 from hpo.forks import check_effects
 from hpo.jobs.checks import check_arguments, check_cost, check_limits, longest
 from hpo.jobs.options import Options, complete, declared
+from hpo.notices import Email, Webhook, check_notices, entries_from_json
 from hpo.ranges import (
     CategoricalParameter,
     ContinuousParameter,
@@ -95,6 +96,7 @@ class JobSettings:
             whose value it is; those that are left out do from the beginning.
         autotune: True chooses ranges, length and budget that are not given; then it is what was chosen.
         hyperparameters_to_keep_static: the trainer's own that are not tuned then.
+        notices: who is told of the job's end and of its budget, by name.
         options: what SageMaker's class lacks; those that are left out have their defaults.
         planned: the brackets that the record has, where the job began; they may have been grown since.
 
@@ -124,6 +126,7 @@ class JobSettings:
     takes_effect: Mapping[str, int | str] | None = None
     autotune: bool | Autotuned = False
     hyperparameters_to_keep_static: Sequence[str] | None = None
+    notices: Mapping[str, Webhook | Email] | None = None
     options: Options = field(default_factory=Options)
     planned: Plan | None = None
     tariff: Tariff | None = field(init=False)
@@ -148,6 +151,7 @@ class JobSettings:
             "max_jobs": configurations * repeats,
             "points_to_evaluate": check_points(self.points_to_evaluate, ranges, strategy, configurations),
             "tags": tags_from(self.tags),
+            "notices": check_notices(self.notices),
             "options": options,
             "search_strategy": strategy,
             "tariff": check_cost(self.estimator, self.prices, self.max_cost),
@@ -174,7 +178,8 @@ class JobSettings:
             checkpoint_every: units between checkpoints, from which it goes on; None is a tenth of the training, or none
                 where the trainer would begin again at each.
             options: as above, without those that are about several trials.
-            **settings: `objective_type`, `max_runtime_in_seconds`, `random_seed`, `tags`, `prices` and `max_cost`.
+            **settings: `objective_type`, `max_runtime_in_seconds`, `random_seed`, `tags`, `prices`, `max_cost` and
+                `notices`.
 
         Raises:
             ConfigurationError: a value is wrong, or the trainer does not say how long it trains.
@@ -298,6 +303,7 @@ class JobSettings:
             "environment": environment(),
             "prices": self.prices.to_json() if self.prices else None,
             "tags": self.tags,
+            "notices": {name: entry.to_json() for name, entry in (self.notices or {}).items()},
             "tariff": self.tariff.to_json() if self.tariff else None,
             **{name: getattr(self, name) for name in _PLAIN},
             **self.options,
@@ -331,6 +337,7 @@ class JobSettings:
             random_seed=spec["random_seed"],
             autotune=False if autotuned is None else Autotuned.from_json(autotuned),
             tags=tags_of(spec.get("tags")) or None,
+            notices=entries_from_json(spec.get("notices")),
             prices=None if prices is None else Prices.from_json(prices),
             options=Options(**{name: spec[name] for name in declared() if name in spec}),  # type: ignore[typeddict-item]
             planned=Plan.from_json(job.plan) if job.plan else None,
@@ -360,6 +367,7 @@ CHECKED = frozenset(SETTINGS) - {
     "takes_effect",
     "autotune",
     "hyperparameters_to_keep_static",
+    "notices",
 }
 
 

@@ -15,12 +15,13 @@ from sqlalchemy.exc import IntegrityError
 
 from hpo.record import tables
 from hpo.record.acts import Asked, acted, actor, stops_in
-from hpo.record.batch import ROWS_AT_ONCE, job_changes
+from hpo.record.batch import ROWS_AT_ONCE, job_changes, upsert
 from hpo.record.database import clock, explained, open_engine, shown
 from hpo.record.lease import is_dead, left_behind, refusal, this_process
 from hpo.record.reading import Mark, Watch, curves, marks
 from hpo.record.schema import prepare
 from hpo.record.tables import ActKind, ActRow, AdditionRow, JobRow, LedgerRow, LineRow, ReportRow, TrialRow
+from hpo.record.tags import retag
 from hpo.record.totals import Totals, begun_and_waiting, billed, totals_of
 from hpo.record.writer import JobWriter
 from hpo.text import holds_secret
@@ -32,6 +33,7 @@ __all__ = ["JobRow", "JobWriter", "LedgerRow", "LineRow", "ReportRow", "Store", 
 
 _JOB_VALUES = tables.checked(tables.JOBS)
 _ADDITION_VALUES = tables.checked(tables.ADDITIONS)
+_LINE_VALUES = tables.checked(tables.LINES)
 _Row = TypeVar("_Row", JobRow, TrialRow, ReportRow, LedgerRow, LineRow, AdditionRow, ActRow)
 
 
@@ -92,7 +94,7 @@ class Store:
         """The job of that name."""
         for row in self._read(JobRow, tables.JOBS, {"name": name}):
             return row
-        names = [job.name for job in self.jobs()]
+        names = self._names()
         hint = did_you_mean(name, names, cutoff=0.5) or f"; it has {', '.join(map(repr, names[:3])) or 'none'}"
         raise NoJobError(f"no job named {name!r} in {self.url}{hint}")
 
@@ -149,6 +151,12 @@ class Store:
     def lines(self, name: str) -> list[LineRow]:
         """What a job's drivers said, by time."""
         return self._read(LineRow, tables.LINES, {"job": name}, "at", "id") or self._none(name)
+
+    def line(self, row: LineRow) -> None:
+        """Records a line of a job that is not its driver's, in the place of one of that id."""
+        self.job(row.job)
+        with explained(self.url, "written"), self._engine.begin() as connection:
+            connection.execute(upsert(self._engine, tables.LINES), _LINE_VALUES(row))
 
     def additions(self, name: str) -> list[AdditionRow]:
         """The values that persons gave for trials of a job, those that no trial has taken yet among them, by time."""
@@ -232,6 +240,12 @@ class Store:
         """Who asked for which trial of a job to be stopped, by the trial's id."""
         found = self._read(ActRow, tables.ACTS, {"job": name, "kind": "trial_stopped"}, "at", "id")
         return stops_in([row for row in found if row.gone_at is None])
+
+    def tag(self, name: str, change: Callable[[dict[str, str]], dict[str, str]]) -> dict[str, str]:
+        """Changes the tags of a job, also of one that runs, and returns those that it has then; see `tags.retag`."""
+        self.job(name)
+        with explained(self.url, "written"), self._engine.begin() as connection:
+            return retag(connection, self._clock, name, change)
 
     def request_stop(self, name: str, by: str = "") -> bool:
         """Asks a job to stop; its writer sees that within a second or two.
@@ -368,6 +382,12 @@ class Store:
                 for name in nested:
                     values[name] = tables.decode(values[name])
                 yield row(**values)
+
+    def _names(self) -> list[str]:
+        """The names of all jobs, the newest first."""
+        query = sa.select(tables.JOBS.c.name).order_by(tables.JOBS.c.created_at.desc(), tables.JOBS.c.name.desc())
+        with explained(self.url, "read"), self._engine.connect() as connection:
+            return list(connection.execute(query).scalars())
 
     def _none(self, name: str) -> list[Any]:
         self.job(name)  # That there are no rows may be a mistyped name.

@@ -28,6 +28,7 @@ ActKind = Literal[
     "raised",
     "trial_added",
     "trial_stopped",
+    "tagged",
     "deployed",
     "undeployed",
     "registered",

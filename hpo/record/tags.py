@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import sqlalchemy as sa
+
+from hpo.record.acts import acted
+from hpo.record.tables import JOBS, decode, encode
 from trainers.errors import ConfigurationError
 
 
@@ -35,6 +39,33 @@ def tags_of(recorded: Any) -> dict[str, str]:
     """Tags of a record as a dict; older versions of Warmband recorded whatever a list held."""
     tags = [tag if isinstance(tag, Mapping) else {"Key": tag} for tag in recorded or ()]
     return {str(tag.get("Key", "")): str(tag.get("Value", "")) for tag in tags}
+
+
+def retag(
+    connection: sa.Connection,
+    clock: sa.ColumnElement[float],
+    name: str,
+    change: Callable[[dict[str, str]], dict[str, str]],
+) -> dict[str, str]:
+    """Changes the tags of a job, whose writer reads none and may go on.
+
+    Args:
+        connection: with a transaction that has begun.
+        clock: the database's.
+        name: the job's.
+        change: from its tags to those that it is to have; what it raises leaves the record as it is.
+
+    Returns:
+        The tags that it has.
+    """
+    job = JOBS.c.name == name
+    connection.execute(sa.update(JOBS).where(job).values(name=name))  # Who changes some as well, waits.
+    spec = decode(connection.execute(sa.select(JOBS.c.spec).where(job)).scalar_one())
+    found = change(tags_of(spec.get("tags")))
+    tags = [{"Key": key, "Value": value} for key, value in found.items()]
+    connection.execute(sa.update(JOBS).where(job).values(spec=encode({**spec, "tags": tags})))
+    acted(connection, clock, name, "tagged", {"tags": found})
+    return found
 
 
 def _wrong(given: object) -> ConfigurationError:

@@ -10,13 +10,14 @@ if TYPE_CHECKING:
         HyperparameterTuningJobAnalytics as HyperparameterTuningJobAnalytics,
         tuned_trials as tuned_trials,
     )
-    from hpo.sagemaker.deploying import Deployable as Deployable, delete_endpoint as delete_endpoint
     from hpo.sagemaker.description import (
         counters as counters,
         describe as describe,
         describe_act as describe_act,
         describe_trial as describe_trial,
     )
+    from hpo.sagemaker.having_model import HasModel as HasModel, delete_endpoint as delete_endpoint
+    from hpo.sagemaker.registered import register_trial as register_trial
     from hpo.sagemaker.snapshot import Overview as Overview, Snapshot as Snapshot, overviews as overviews
     from hpo.sagemaker.stopped import StoppedTrial as StoppedTrial, stop_trial as stop_trial
     from hpo.sagemaker.training_description import (

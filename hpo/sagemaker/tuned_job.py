@@ -23,8 +23,8 @@ from hpo.record import JobRow, Store, is_training, status_and_reason
 from hpo.sagemaker.added import add_trial
 from hpo.sagemaker.analytics import HyperparameterTuningJobAnalytics, tuned_trials
 from hpo.sagemaker.best import best_of, chosen_of, overall_best_of
-from hpo.sagemaker.deploying import Deployable
 from hpo.sagemaker.description import describe
+from hpo.sagemaker.having_model import HasModel
 from hpo.sagemaker.stopped import stop_trial
 from hpo.strategies import Plan
 from hpo.text import parts_text, printer
@@ -34,7 +34,7 @@ from trainers.trainer import Trainer
 _LOOK_SECONDS = 1.0
 
 
-class TunedJob(Deployable):
+class TunedJob(HasModel):
     """A job by its name, and what it is made with: each setting is an attribute, which may be changed before a fit.
 
     Args:

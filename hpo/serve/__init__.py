@@ -6,6 +6,7 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from hpo.serve.app import make_app as make_app
+    from hpo.serve.aws import Keys as Keys
     from hpo.serve.security import Rights as Rights, Tokens as Tokens
     from hpo.serve.server import run as run
     from hpo.serve.settings import ServeSettings as ServeSettings

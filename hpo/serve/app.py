@@ -59,11 +59,14 @@ def make_app(settings: ServeSettings, service: Service | None = None) -> Guard:
 
 def _aws(service: Service) -> list[BaseRoute]:
     """The door of SageMaker's protocol, where there is a file of keys."""
-    if service.settings.aws_keys is None or find_spec("hpo.serve.aws") is None:
+    settings = service.settings
+    if settings.aws_keys is None:
         return []
-    aws = import_module("hpo.serve.aws")
-    keys, tables = aws.read_keys(service.settings.aws_keys), aws.read_tables(service.settings.aws_tables)
-    door = aws.AwsDoor(service.open, service.settings.store, keys, tables, service.actors.run)
+    from hpo.serve import aws
+
+    keys = aws.read_keys(settings.aws_keys)
+    tables = aws.read_tables(settings.aws_tables, allow_code=settings.allow_code)
+    door = aws.AwsDoor(service.open, settings.store, keys, tables, service.actors.run)
 
     async def call(request: Request) -> Response:
         answer: Response = await door(request)
@@ -74,7 +77,8 @@ def _aws(service: Service) -> list[BaseRoute]:
 
 async def _take_up(service: Service) -> None:
     """Starts the jobs that a server before this one wrote into the record and did not come to start."""
-    aws = import_module("hpo.serve.aws")
+    from hpo.serve import aws
+
     try:
         await service.actors.run(lambda: aws.start_left_behind(service.open(), service.settings.store))
     except WarmbandError as error:

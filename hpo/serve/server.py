@@ -23,11 +23,16 @@ MOST_HEAD = 64 * 1024
 
 
 class BoundedProtocol(H11Protocol):
-    """uvicorn's protocol, which waits for the head of a request as long as it takes; this one does not."""
+    """uvicorn's protocol, which waits for a request's head, and for a client to take its response, as long as it takes.
+
+    This one does not.
+    """
 
     head_seconds: ClassVar[float] = 10.0
+    send_seconds: ClassVar[float] = 20.0
     open: ClassVar[dict[tuple[str, int], asyncio.Transport]] = {}
     _timer: asyncio.TimerHandle | None = None
+    _taking: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """As asyncio has it."""
@@ -48,11 +53,38 @@ class BoundedProtocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """As asyncio has it."""
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._taking):
+            if timer is not None:
+                timer.cancel()
         if self.client is not None:
             self.open.pop(self.client, None)
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """As asyncio has it: the client has not taken yet what was written."""
+        super().pause_writing()
+        self._look_what_is_taken(None)
+
+    def resume_writing(self) -> None:
+        """As asyncio has it."""
+        super().resume_writing()
+        if self._taking is not None:
+            self._taking.cancel()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """As uvicorn has it, which closes once all is taken; a little that is not taken would keep the connection."""
+        if self.transport.get_write_buffer_size() and not self.flow.write_paused:
+            self.transport.abort()
+        else:
+            super().timeout_keep_alive_handler()
+
+    def _look_what_is_taken(self, before: int | None) -> None:
+        """Cuts a client off that has taken nothing since the look before; `before` are the bytes that were left."""
+        left = self.transport.get_write_buffer_size()
+        if before is not None and left >= before:
+            self.transport.abort()
+        else:
+            self._taking = self.loop.call_later(self.send_seconds, self._look_what_is_taken, left)
 
     def _too_late(self) -> None:
         self._timer = None
@@ -98,7 +130,7 @@ def run(settings: ServeSettings, say: Callable[[str], Any]) -> None:
     say(f"Serving on http://{shown}:{port}")
     if link:
         say(f"Log in, this once shown: http://{shown}:{port}{link}")
-    BoundedProtocol.head_seconds = settings.header_seconds
+    BoundedProtocol.head_seconds, BoundedProtocol.send_seconds = settings.header_seconds, settings.send_seconds
     service.drop = _drop
     config = uvicorn.Config(
         app,

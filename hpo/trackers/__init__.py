@@ -9,6 +9,7 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from hpo.trackers.mlflow import MLflow as MLflow
+    from hpo.trackers.registry import Lineage as Lineage, Registered as Registered, register as register
     from hpo.trackers.tensorboard import TensorBoard as TensorBoard
     from hpo.trackers.tracker import Tracker as Tracker
     from hpo.trackers.wandb import WeightsAndBiases as WeightsAndBiases

@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 import ray
 
+from hpo.serve import Tokens
 from tests.support import yaml_text
 from tests.support.docker.deployment import DOCKER, ROOT, read
 from tests.support.programs import COMPOSE_SCHEMA
@@ -89,7 +90,7 @@ def test_docker_compose_takes_it(names: tuple[str, ...], tmp_path: Path) -> None
 
 def test_every_port_is_this_machine_s_alone() -> None:
     ports = [port for service in SERVICES.values() for port in service.get("ports", [])]
-    assert len(ports) == 4
+    assert len(ports) == 5
     assert all(re.fullmatch(r"127\.0\.0\.1:(\d+):\1", port) for port in ports)
 
 
@@ -135,14 +136,18 @@ def test_secrets_are_files_that_the_script_makes(tmp_path: Path) -> None:
         subprocess.run(["sh", str(copy / "make-secrets.sh")], check=True, capture_output=True, timeout=60)
     made = {path.name: path.read_text() for path in (copy / "secrets").iterdir()}
     declared = read("compose.yaml")["secrets"]
-    assert {Path(secret["file"]).name for secret in declared.values()} == set(made)
+    # The server has the digests of its tokens alone.
+    assert {Path(secret["file"]).name for secret in declared.values()} == set(made) - {"serve_token"}
     used = {name for service in SERVICES.values() for name in service.get("secrets", [])}
     assert used == set(declared)
     for name, text in made.items():
         assert stat.S_IMODE((copy / "secrets" / name).stat().st_mode) == 0o640
-        assert re.fullmatch(r"[0-9a-f]{64}", text) or name == "store_url"
-    assert len(set(made.values())) == 4
+        assert re.fullmatch(r"[0-9a-f]{64}", text) or name in ("store_url", "serve_tokens")
+    assert len(set(made.values())) == 6
     assert made["store_url"] == f"postgresql://warmband:{made['postgres_password']}@postgres/warmband"
+    tokens = Tokens(copy / "secrets" / "serve_tokens")
+    assert (found := tokens.find(made["serve_token"])) is not None
+    assert (found.name, found.rights) == ("first", "act")
     assert re.fullmatch(r"WARMBAND_GID=\d+\n", (copy / ".env").read_text())
     ignored = (ROOT / ".gitignore").read_text().splitlines()
     assert {"docker/secrets/", "docker/.env"} <= set(ignored)

@@ -89,7 +89,7 @@ def test_what_is_installed_is_what_the_project_needs_at_the_tested_versions(tmp_
         subprocess.run(["sh", str(script), step], env=environment, check=True, timeout=60)
     said = log.read_text().splitlines()
     assert said[0].startswith("-m pip install --no-cache-dir --constraint constraints.txt --requirement ")
-    assert said[1:-1] == PROJECT["dependencies"]
+    assert said[1:-1] == [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["serve"]]
     assert said[-1] == "-m pip install --no-cache-dir --no-deps ."
     assert subprocess.run(["sh", str(script)], env=environment, capture_output=True, timeout=60).returncode == 2
 

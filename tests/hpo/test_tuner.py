@@ -253,6 +253,7 @@ def test_the_public_names_are_these() -> None:
         "Callback",
         "CategoricalParameter",
         "ContinuousParameter",
+        "Email",
         "HyperbandStrategyConfig",
         "HyperparameterTuner",
         "HyperparameterTuningJobAnalytics",
@@ -264,6 +265,7 @@ def test_the_public_names_are_these() -> None:
         "TuningJobCompletionCriteriaConfig",
         "WarmStartConfig",
         "WarmStartTypes",
+        "Webhook",
         "train",
     ]
     assert all(hasattr(hpo, name) for name in hpo.__all__)

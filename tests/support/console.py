@@ -17,7 +17,8 @@ SERVER = """
 import sys
 from pathlib import Path
 from hpo.serve import ServeSettings, run
-run(ServeSettings(port=int(sys.argv[3]), store=sys.argv[1], folder=Path(sys.argv[2])), lambda line: print(line, flush=True))
+settings = ServeSettings(store=sys.argv[1], folder=Path(sys.argv[2]), port=int(sys.argv[3]))
+run(settings, lambda line: print(line, flush=True))
 """
 
 

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
         db as db,
         export as export,
         files as files,
-        forecast as forecast,
         logs as logs,
         models as models,
         records as records,

@@ -1,4 +1,4 @@
-"""Commands that use a job's model: predict files, deploy it, list endpoints and end one."""
+"""Commands that use a job's model: predict files, register it, deploy it, list endpoints and end one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 from hpo.cli.options import AllowCode, AsJson, JobName, StoreUrl
 
 if TYPE_CHECKING:
-    from hpo.sagemaker import Deployable
+    from hpo.sagemaker import HasModel
 
 Trial = Annotated[
     Optional[str],  # noqa: UP045
@@ -133,7 +133,37 @@ def undeploy(
     show(f"Ended endpoint {name}")
 
 
-def _attached(name: str, store: str | None, *, allow_code: bool) -> Deployable:
+def register(
+    name: JobName,
+    model: Annotated[str, typer.Option(metavar="MODEL", help="What the registry calls the model.")],
+    tracking_uri: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="URI", help="MLflow's server or database; else its own choice, by MLFLOW_TRACKING_URI."),
+    ] = None,
+    trial: Trial = None,
+    store: StoreUrl = None,
+    allow_code: AllowCode = False,
+    as_json: AsJson = False,
+) -> None:
+    """Register a job's model in MLflow, with what it came from.
+
+    The version's tags say job, trial, seed, metric, hyperparameters, data
+    and commit. A model that is registered already keeps its version.
+    """
+    from hpo.cli.terminal import show, show_json
+    from hpo.text import masked
+
+    made = _attached(name, store, allow_code=allow_code).register(model, tracking_uri, training_job_name=trial)
+    if as_json:
+        show_json(made.to_json())
+        return
+    show(
+        f"{'Registered' if made.new else 'Registered before:'} {made.uri}"
+        + (f" in {masked(tracking_uri)}" if tracking_uri else "")
+    )
+
+
+def _attached(name: str, store: str | None, *, allow_code: bool) -> HasModel:
     from hpo.record import Store, is_training
     from hpo.training import TrainingJob
     from hpo.tuner import HyperparameterTuner

@@ -229,11 +229,10 @@ def stop(
         if asked:
             out.print(f"Asked {name} to stop; its trials end at their next report.", markup=False)
             _wait_for_end(opened, name, wait)
+        if as_json:
+            show_json(describe_any(opened, name))
+            return
         snapshot = Snapshot.of(opened, opened.job(name))
-        described = describe_any(opened, name) if as_json else None
-    if described is not None:
-        show_json(described)
-        return
     if asked and snapshot.status == "Stopping":
         out.print(
             f"It is still stopping after {wait:g} s, and goes on to; look with: hpo describe {name}", markup=False

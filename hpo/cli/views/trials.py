@@ -117,6 +117,8 @@ def act_text(act: ActRow) -> str:
             return f"added a trial with {settings(given.get('hyperparameters', {}))}"
         case "trial_stopped":
             return f"stopped trial {given.get('trial')}"
+        case "registered":
+            return f"registered {given.get('trial')} in MLflow as {given.get('model')} {given.get('version')}"
         case "deleted" if why := given.get("why"):
             return f"deleted, since {why}"
     return act.kind

@@ -20,6 +20,7 @@ import sqlalchemy as sa
 from hpo.jobs.files import remove_copies
 from hpo.jobs.launch import supervisor
 from hpo.jobs.launch.ray_jobs import ADDRESS_VARIABLES, JobsServer
+from hpo.notices import announce_apart
 from hpo.record import ACTS_AS, JobRow, Store, actor, is_away, is_dead, tags_of, this_process
 from trainers import storage
 from trainers.errors import ConfigurationError, LeaseError, WarmbandError
@@ -174,6 +175,7 @@ def _wait_until_driven(store: Store, before: JobRow, failed: Callable[[], str]) 
         if reason := failed():
             if job.status in _UNDER_WAY:
                 store.update_job(job.name, status="Failed", reason=reason, ended_at=time.time())
+                announce_apart(store, job.name)
             raise ConfigurationError(f"job {job.name!r} did not start: {reason}")
         time.sleep(_LOOK_EVERY)
     return False
@@ -239,13 +241,18 @@ def end_abandoned(store: Store, name: str) -> bool:
         Whether it was such a job.
     """
     job = store.job(name)
+    if job.status not in _UNDER_WAY:
+        announce_apart(store, name)  # Its driver may have died before it came to that.
+        return False
     dead = job.lost or bool(job.lease and is_dead(job.driver))
-    if job.status not in _UNDER_WAY or not dead:
+    if not dead:
         return False
     # By a writer, whose lease ends a driver that was only cut off.
-    with suppress(LeaseError), store.writer(name, job.driver) as writer:
-        with writer.at_once():
+    try:
+        with store.writer(name, job.driver) as writer, writer.at_once():
             writer.job(status="Stopped", reason="stopped after its driver had died", ended_at=job.heard)
             writer.act("stopped", {})
-        return True
-    return False
+    except LeaseError:
+        return False
+    announce_apart(store, name)
+    return True

@@ -18,6 +18,7 @@ from types import FrameType
 import psutil
 
 from hpo.jobs.launch.whereabouts import JOB_CONFIG, LOG
+from hpo.notices import announce
 from hpo.record import ACTS_AS, LONGEST_WAIT, JobRow, Store, acting, actor, is_held
 from trainers.errors import ConfigurationError, LeaseError, WarmbandError
 from trainers.home import home
@@ -216,6 +217,7 @@ class Supervisor:
                 self._say(f"{verdict.reason}; given up")
                 end(store, job, "Failed", f"{verdict.reason} (log: {self._log}; to go on: hpo resume {self._name})")
             if verdict.again is None:
+                announce(store, self._name, self._say)  # Its driver may have died before it came to that.
                 return True
             self._say(f"the driver ended {ended(code)}; it is started again in {verdict.again:g} s")
             deadline = time.monotonic() + verdict.again
@@ -224,6 +226,7 @@ class Supervisor:
             job = store.job(self._name)
             if self._asked or job.status == "Stopping":
                 end(store, job, "Stopped", "stop requested")
+                announce(store, self._name, self._say)
             return self._asked or job.status != "InProgress" or is_held(job)
 
     def _say(self, text: str) -> None:

@@ -126,7 +126,9 @@ def _used(data: JobData) -> Iterator[tuple[str, object]]:
     summary = data.job.summary
     statuses = Counter(trial.status for trial in data.trials)
     counts = ", ".join(f"{number} {status.lower()}" for status, number in statuses.items())
-    yield "trials", f"{len(data.trials)} of {data.planned}" + (f": {counts}" if counts else "")
+    persons = Counter(trial.stopped_by for trial in data.trials if trial.stopped)
+    by = "".join(f"; {number} stopped by {person}" for person, number in persons.items())
+    yield "trials", f"{len(data.trials)} of {data.planned}" + (f": {counts}{by}" if counts else "")
     used, possible = data.used, data.max_resource * int(data.job.spec["max_jobs"])
     if possible:
         share = f"{used / possible:.1%}"

@@ -91,7 +91,8 @@ def _trials(data: JobData) -> Section:
     bracketed = any(trial.bracket is not None for trial in data.trials)
     columns += [f"{data.unit}s", *(["began from"] if forked else []), *(["bracket"] if bracketed else [])]
     columns += [Column("worker-seconds", 2)]
-    columns += [*(["given"] if given else []), *names]
+    stopped = any(trial.stopped for trial in data.trials)
+    columns += [*(["given"] if given else []), *(["stopped by"] if stopped else []), *names]
     rows = [
         [
             trial.trial_id,
@@ -103,6 +104,7 @@ def _trials(data: JobData) -> Section:
             *([None if trial.bracket is None else trial.bracket + 1] if bracketed else []),
             data.billed_by_trial.get(trial.trial_id, 0.0),
             *([trial.given_as] if given else []),
+            *([trial.stopped_by or None] if stopped else []),
             *(trial.hyperparameters.get(name) for name in names),
         ]
         for trial in data.ranked()

@@ -18,6 +18,15 @@ from hpo.serve.starting import start
 router = APIRouter(tags=["act"])
 
 
+def _takes(kind: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """The body of a request in the API's description: routes read it themselves, so that all errors have one form."""
+    return {"requestBody": {"content": {kind: {"schema": schema}}}}
+
+
+_LIMITS = {"type": "object", "properties": {"set": {"type": "object"}}}
+_VALUES = {"type": "object", "properties": {"hyperparameters": {"type": "object"}}, "required": ["hyperparameters"]}
+
+
 @router.get("/schema")
 async def schema(request: Request, training: bool = False) -> Response:
     """The JSON schema of job files."""
@@ -25,7 +34,7 @@ async def schema(request: Request, training: bool = False) -> Response:
     return json_response(made)
 
 
-@router.post("/jobs", status_code=201)
+@router.post("/jobs", status_code=201, openapi_extra=_takes("application/yaml", {"type": "object"}))
 async def create(
     request: Request,
     dry_run: Annotated[bool, Query(description="Check the file, and create nothing.")] = False,
@@ -54,7 +63,7 @@ async def stop(request: Request, job: JobName) -> Response:
     return json_response({"job": job, "stopping": stopping}, 202)
 
 
-@router.post("/jobs/{job}/resume")
+@router.post("/jobs/{job}/resume", openapi_extra=_takes("application/json", _LIMITS))
 async def resume(request: Request, job: JobName) -> Response:
     """Goes on with a job; `{"set": {"max_jobs": 60}}` raises limits for good."""
     limits = (await _body(request)).get("set") or {}
@@ -69,7 +78,7 @@ async def resume(request: Request, job: JobName) -> Response:
     return json_response(found, 202)
 
 
-@router.post("/jobs/{job}/trials", status_code=201)
+@router.post("/jobs/{job}/trials", status_code=201, openapi_extra=_takes("application/json", _VALUES))
 async def add(request: Request, job: JobName) -> Response:
     """Gives the values of one of the job's next trials: `{"hyperparameters": {"eta": 0.1}}`."""
     values = (await _body(request)).get("hyperparameters")

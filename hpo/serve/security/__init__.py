@@ -9,6 +9,12 @@ if TYPE_CHECKING:
     from hpo.serve.security.login import login_routes as login_routes, session as session
     from hpo.serve.security.rates import Rates as Rates
     from hpo.serve.security.sessions import Sessions as Sessions
-    from hpo.serve.security.tokens import Rights as Rights, Token as Token, Tokens as Tokens, Who as Who
+    from hpo.serve.security.tokens import (
+        Rights as Rights,
+        Token as Token,
+        Tokens as Tokens,
+        Who as Who,
+        write_secret as write_secret,
+    )
 
 load_when_used(__name__)

@@ -37,6 +37,8 @@ SAFE = ("GET", "HEAD", "OPTIONS")
 ACTS_A_SECOND, WRONG_A_SECOND = 5.0, 0.5
 """Acts of one token, and wrong tokens of one address; several times as many may come at once."""
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
 _log = logging.getLogger("warmband.serve")
 
 
@@ -99,6 +101,7 @@ class Guard:
         who = self._who(headers, address)
         self._take(self._rates, f"{who.name} token" if who else address)
         path = scope["path"]
+        _check_path(path)
         if not (path == "/api" or path.startswith("/api/")):
             return who
         if who is None:
@@ -164,11 +167,19 @@ def check_origin(headers: Headers) -> None:
     """
     origin, host = headers.get("origin"), headers.get("host", "")
     if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none") or (
-        origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+        origin is not None and _network_part(origin) != host.lower()
     ):
         raise RefusedError(
             403, "Forgery", f"the request comes from a page of {origin or 'another site'}, not of {host}"
         )
+
+
+def _network_part(origin: str) -> str | None:
+    """Host and port of an origin; None where it is no URL."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return None
 
 
 def _check_host(hosts: list[str], names: Collection[str]) -> None:
@@ -186,6 +197,16 @@ def _check_host(hosts: list[str], names: Collection[str]) -> None:
             raise RefusedError(
                 421, "WrongHost", f"the host {host!r} is not this server's; name it with hpo serve --name {name or 'X'}"
             ) from None
+
+
+def _check_path(path: str) -> None:
+    """Refuses control characters: no name has any, routes do not match them, and PostgreSQL takes no NUL.
+
+    Raises:
+        RefusedError: it has one.
+    """
+    if wrong := _CONTROL.search(path):
+        raise RefusedError(400, "Invalid", f"the path has the control character {wrong[0]!r}; leave it out")
 
 
 def _check_length(headers: Headers, most: int) -> None:

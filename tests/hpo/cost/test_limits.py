@@ -208,3 +208,14 @@ def test_a_job_that_waits_for_its_gangs_runs_as_long_as_one_that_does_not() -> N
     assert controller.stopped.endswith("8.0 s of them without a gang")
     controller, gangs, _ = simulate(limits=Limits(max_seconds=10.0))
     assert gangs.now < 18.0
+
+
+def test_shares_of_limits_count_what_the_limits_count() -> None:
+    assert Limits().shares(100.0, 5.0) == {}
+    limits = Limits(max_seconds=200.0, max_cost=20.0, tariff=CHEAP)
+    assert limits.shares(100.0, 5.0, waited=40.0) == {
+        "max_runtime_in_seconds": (0.5, 200.0),
+        "max_cost": (pytest.approx(0.25), 20.0),
+    }
+    patient = Limits(max_seconds=200.0, max_wait=1000.0)
+    assert patient.shares(100.0, 5.0, waited=40.0) == {"max_runtime_in_seconds": (0.3, 200.0)}

@@ -71,7 +71,7 @@ def test_it_answers_what_the_model_predicts(endpoint: Predictor, job: TrainingJo
         np.testing.assert_allclose(endpoint.predict(rows), expected(job), rtol=1e-5)
     with Store(job._store) as store:
         [one] = deployed(store)
-        assert (one.name, one.job, one.trial) == ("churn-live", "churn", "churn")
+        assert (one.name, one.job, one.trial) == ("churn-live", "churn", job._model_of(None)[1])
         assert [act.kind for act in store.acts("churn")][-1] == "deployed"
 
 

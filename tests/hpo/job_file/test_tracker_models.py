@@ -1,4 +1,4 @@
-"""Trackers in a job file: what they become, and what is wrong with them, by line, before a job starts."""
+"""Trackers and notices in a job file: what they become, and what is wrong with them, by line, before a job starts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
-from hpo import HyperparameterTuner
+from hpo import Email, HyperparameterTuner, Webhook
 from hpo.job_file.reading import read_job
 from hpo.record.store import Store
 from hpo.trackers import MLflow, TensorBoard, WeightsAndBiases
@@ -158,3 +158,43 @@ def test_a_job_is_logged_as_it_is_recorded(path: Path) -> None:
     board = EventAccumulator(str(path.parent / "runs" / "churn")).Reload()
     [best] = board.Tensors("job/best")
     assert best.tensor_proto.float_val[0] == pytest.approx(job.summary["best"]["value"], rel=1e-6)
+
+
+def notices(path: Path, text: str) -> Any:
+    path.write_text(f"{JOB}notices:\n{text}")
+    return HyperparameterTuner(**read_job(path).arguments()).notices
+
+
+def test_notices_are_made_as_the_file_says(path: Path) -> None:
+    assert notices(
+        path,
+        "  ops: {type: webhook, url: 'https://h/x', secret_variable: WARMBAND_NOTICE_KEY, events: [failed]}\n"
+        "  team: {type: email, host: smtp, sender: a@b, to: [c@d, e@f], budget_share: 0.5}\n",
+    ) == {
+        "ops": Webhook(url="https://h/x", secret_variable="WARMBAND_NOTICE_KEY", events=["failed"]),
+        "team": Email(host="smtp", sender="a@b", to=["c@d", "e@f"], budget_share=0.5),
+    }
+    path.write_text(JOB)
+    assert HyperparameterTuner(**read_job(path).arguments()).notices == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "  ops: {type: webhok, url: 'https://h/'}\n",
+            "line 18: notices.ops.type is 'webhok'; give one of webhook, email",
+        ),
+        ("  ops: {type: webhook, urll: 'https://h/'}\n", "line 18: notices.ops.urll: unknown key; did you mean 'url'?"),
+        ("  ops: {type: webhook}\n", "line 18: notices.ops: url and url_variable: give one of them"),
+        ("  ops: {type: webhook, url: 'https://me:secret@h/'}\n", "line 18: notices.ops: url has a user"),
+        ("  ops: {type: email, host: smtp, sender: a@b}\n", "line 18: notices.ops.to is missing"),
+        ("  ops: {type: webhook, url: 'https://h/', events: [faild]}\n", "line 18: notices.ops.events"),
+        ("  'a b': {type: webhook, url: 'https://h/'}\n", "notices has the name 'a b'"),
+    ],
+)
+def test_what_is_wrong_with_notices_is_told_by_line(path: Path, text: str, words: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        notices(path, text)
+    assert words in str(caught.value)
+    assert "secret" not in str(caught.value)

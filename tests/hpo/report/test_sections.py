@@ -283,3 +283,21 @@ def test_the_environment_names_versions_machine_seed_and_data(data: JobData) -> 
     assert table(full, "Environment") == {
         "train": ["35,009", "1", "target y, weight, base_margin m, n", "a, b, c and 2 more", "12ab"]
     }
+
+
+def test_who_stopped_a_trial_is_named(data: JobData) -> None:
+    first, *others = data.trials
+    stopped = replace(first, status="Stopped", stopped={"by": "alice <b>"})
+    assert "stopped by" not in columns(data)
+    told = replace(data, trials=(stopped, *others))
+    facts = [block for block in blocks(told, "Result") if isinstance(block, Facts)]
+    assert any(str(text).endswith("; 1 stopped by alice <b>") for each in facts for _, text in each.items)
+    place = columns(told).index("stopped by") - 1
+    said = table(told, "Trials")
+    assert said[first.trial_id][place] == "alice <b>"
+    assert {row[place] for name, row in said.items() if name != first.trial_id} == {said[others[0].trial_id][place]}
+
+
+def columns(data: JobData) -> list[str]:
+    (found,) = [block for block in blocks(data, "Trials") if isinstance(block, Table)]
+    return [column if isinstance(column, str) else column.title for column in found.columns]

@@ -97,7 +97,9 @@ def test_what_is_not_there_is_said(get: Get) -> None:
     assert get("nowhere", 404)["error"]["type"] == "NotFound"
     assert get("jobs?limit=0", 400)["error"]["field"] == "limit"
     assert get("jobs/bank/lines") == {"lines": []}
-    assert "/jobs/{job}/stop" in get("openapi.json")["paths"]
+    described = get("openapi.json")["paths"]
+    assert "/jobs/{job}/stop" in described
+    assert "requestBody" in described["/jobs/{job}/trials"]["post"]
 
 
 def test_acts_bear_the_token_s_name(store: Store, client: TestClient, tokens: dict[str, str], get: Get) -> None:

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
 import socket
-import subprocess
 import sys
 import time
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,19 +28,12 @@ from tests.support.followed import (
     follow_repeats,
     start,
 )
+from tests.support.mlflow_server import end
 from tests.support.simulated import METRIC
 from trainers.gangs.messages import Report
 
 LARGEST = sys.float_info.max
 """MLflow's infinity."""
-
-
-@pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """MLflow tells nobody of these tests, and gives up soon."""
-    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
-    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "30")
 
 
 def check(uri: str) -> None:
@@ -132,46 +119,6 @@ def test_the_best_of_a_job_with_repeats_is_the_mean_of_its_trials(tmp_path: Path
     assert summary["best"]["repeats"]["standard_error"] == pytest.approx(expected["best_standard_error"])
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """A real MLflow server, as a process of its own."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    program = [Path(sys.executable).with_name("mlflow"), "server", "--host", "127.0.0.1", "--port", str(port)]
-    log = (tmp_path / "log").open("w")
-    running = subprocess.Popen(
-        [*program, "--workers", "1", "--backend-store-uri", f"sqlite:///{tmp_path}/server.db"],
-        cwd=tmp_path,
-        # Processes for jobs of its own, which each import all of MLflow.
-        env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
-        stdout=log,
-        stderr=log,
-        start_new_session=True,
-    )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        deadline = time.monotonic() + 120
-        while True:
-            try:
-                with urllib.request.urlopen(f"{url}/health", timeout=5):
-                    break
-            except OSError:
-                assert running.poll() is None, (tmp_path / "log").read_text()
-                assert time.monotonic() < deadline, "it did not answer in two minutes"
-                time.sleep(0.2)
-        yield url, running
-    finally:
-        _end(running)
-        log.close()
-
-
-def _end(running: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(running.pid, signal.SIGKILL)
-    running.wait(30)
-
-
 @pytest.mark.process
 @pytest.mark.fault
 def test_a_real_server_holds_the_same_and_may_die(server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +133,7 @@ def test_a_real_server_holds_the_same_and_may_die(server, monkeypatch: pytest.Mo
     while not (found := client.get_experiment_by_name("dies")) or not client.search_runs([found.experiment_id]):
         assert time.monotonic() < deadline, said
         time.sleep(0.1)
-    _end(running)
+    end(running)
     _tell(callbacks)
     assert len(said) == 1
     assert "MLflow is left out from now on, and the job goes on without it: " in said[0]

@@ -3,69 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import functools
-import inspect
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
+from tests.support.mailboxes import LONG, SHORT, assignment, open_gang, played, refusal, settled, up
 from trainers.gangs import mailbox as mailbox_module
 from trainers.gangs.mailbox import LOST_STARTS, Mailbox
-from trainers.gangs.messages import Assignment, GangEnded, GangLost, GangUp, Goodbye, Halt, Progress, Report, Served
-
-LONG, SHORT = 30.0, 0.01
-"""Seconds: a wait that has to be ended by what it waits for, and one that has to run out."""
+from trainers.gangs.messages import GangEnded, GangLost, GangUp, Goodbye, Halt, Progress, Report, Served
 
 
 @pytest.fixture(autouse=True)
 def takes_its_time_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """An actor's process is ended 20 s behind its last line; this one, which has imported much, may take longer."""
     monkeypatch.setattr(mailbox_module, "end_surely", lambda: None)
-
-
-def played(scene: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """A test of a scene with a mailbox, on an event loop of its own; a wait without an end fails it."""
-
-    @functools.wraps(scene)
-    def test(**given: Any) -> None:
-        async def with_deadline() -> None:
-            await asyncio.wait_for(scene(Mailbox(), **given), 10.0)
-
-        asyncio.run(with_deadline())
-
-    signature = inspect.signature(scene)
-    others = [each for each in signature.parameters.values() if each.name != "mailbox"]
-    test.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
-    return test
-
-
-async def settled(waiting: Awaitable[Any]) -> asyncio.Task[Any]:
-    """Starts something and lets it run until it waits."""
-    task = asyncio.ensure_future(waiting)
-    for _ in range(10):
-        await asyncio.sleep(0)
-    return task
-
-
-def assignment(trial: str = "trial") -> Assignment:
-    return Assignment(trial_id=trial, hyperparameters={}, seed=1, start=0, stop=3, checkpoint=None, save_to="/nowhere")
-
-
-def up(incarnation: str, gang: str = "gang", pid: int = 100) -> GangUp:
-    return GangUp(gang=gang, incarnation=incarnation, pids=(pid,), opening={"load": float(pid)})
-
-
-def refusal(message: str = "max_depth", gang: str = "gang") -> Served:
-    return Served(gang=gang, trial_id="trial", error=message)
-
-
-async def open_gang(mailbox: Mailbox, incarnation: str, gang: str = "gang", world_size: int = 2) -> None:
-    """All ranks open; the driver hears of it."""
-    for rank in range(world_size):
-        await mailbox.opened(up(incarnation, gang), rank, world_size)
-    assert [event.gang for event in await mailbox.exchange((), SHORT)] == [gang]
 
 
 # ---- a gang comes up
@@ -300,12 +251,12 @@ async def test_a_loss_is_told_once_an_incarnation(mailbox: Mailbox) -> None:
 @played
 async def test_a_gang_whose_workers_are_never_ready_ends(mailbox: Mailbox) -> None:
     """Ray Train would start them for ever: where they run out of memory as they load, say."""
-    for up in (False, True):
-        if up:
+    for came_up in (False, True):
+        if came_up:
             await open_gang(mailbox, "first", gang="other")
             await mailbox.post(GangLost(gang="other", reason="rank 0 was killed"))
             assert [type(event) for event in await mailbox.exchange((), SHORT)] == [GangLost]
-        gang = "other" if up else "gang"
+        gang = "other" if came_up else "gang"
         for _ in range(LOST_STARTS - 1):
             await mailbox.post(GangLost(gang=gang, reason="rank 1 was killed"))
             assert await mailbox.exchange((), SHORT) == []

@@ -1,4 +1,4 @@
-"""Deploying of a job's model, and prediction of files with it, as SageMaker's SDK and its batch transform have it."""
+"""What is done with a job's model: it is deployed, predicts files, and goes to a registry."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hpo.sagemaker.registered import register_trial
 from trainers.errors import ConfigurationError
 from trainers.trainer import Trainer
 
 if TYPE_CHECKING:
     from hpo.endpoints import Predictor
+    from hpo.trackers import Registered
 
 
-class Deployable:
+class HasModel:
     """A job that has a model."""
 
     _store: str | None
@@ -103,6 +105,25 @@ class Deployable:
 
         *_, estimator = self._model_of(training_job_name)
         return endpoints.predict_files(endpoints.scorer_of(estimator, model_fn), files, out, workers=workers)
+
+    def register(
+        self, model_name: str, tracking_uri: str | None = None, *, training_job_name: str | None = None
+    ) -> Registered:
+        """Makes the model a version in MLflow's registry of models, with what it came from as tags.
+
+        Where the registry has a version of it already, that is returned, and no other made.
+
+        Args:
+            model_name: what the registry calls it.
+            tracking_uri: the server, or a database such as "sqlite:///mlflow.db"; None is MLflow's own choice.
+            training_job_name: the trial; None is the best.
+
+        Raises:
+            ConfigurationError: mlflow is not installed, the name is none, or the model of neither XGBoost nor PyTorch.
+            WarmbandError: MLflow does not answer or refuses, or there is no model yet.
+        """
+        job, trial, estimator = self._model_of(training_job_name)
+        return register_trial(self._store, job, trial, estimator.model, model_name, tracking_uri)
 
 
 def delete_endpoint(name: str, *, store: str | None = None) -> None:

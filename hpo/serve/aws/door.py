@@ -1,0 +1,107 @@
+"""`AwsDoor`: the door of the service's protocol: signature, request, act, response."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hpo.record import Store, acting
+from hpo.serve.aws.errors import ServiceError, as_service_error
+from hpo.serve.aws.keys import Keys
+from hpo.serve.aws.operations import OPERATIONS, Caller
+from hpo.serve.aws.signature import Signed, Signer, signer_of
+from hpo.serve.aws.wire import Call, Wire, call_of, wire_of
+from hpo.serve.security import Rates
+from trainers.errors import WarmbandError
+
+_log = logging.getLogger("warmband.serve")
+
+CALLS_A_SECOND = 50.0
+"""Calls of one key; four times as many may come at once."""
+
+DOOR = "SageMaker"
+"""The door by which the record says that a person came."""
+
+
+class AwsDoor:
+    """The door of the service's protocol.
+
+    Args:
+        open: the record, for threads.
+        store_url: its URL, for jobs that are created; None is the default one.
+        keys: by which requests are signed.
+        tables: of images and instance types.
+        run: calls in a thread.
+        now: the time, in UTC.
+        rates: of the calls of each key.
+    """
+
+    def __init__(
+        self,
+        open: Callable[[], Store],
+        store_url: str | None,
+        keys: Keys,
+        tables: Any,
+        run: Callable[[Callable[[], Any]], Awaitable[Any]],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        rates: Rates | None = None,
+    ) -> None:
+        self._open, self._store_url, self._keys, self._tables = open, store_url, keys, tables
+        self._run, self._now = run, now
+        self._rates = Rates(CALLS_A_SECOND, 4 * CALLS_A_SECOND) if rates is None else rates
+
+    async def __call__(self, request: Request) -> Response:
+        """The response to a request, whatever it asks for."""
+        body = await request.body()
+        wire = wire_of(request.url.path, request.headers, body, str(uuid.uuid4()))
+        try:
+            if not wire.service:
+                raise ServiceError("UnknownOperationException", "the request names no service that is served here", 404)
+            signer = signer_of(_signed(request, body), self._keys, wire.signing_name, self._now())
+            if wait := self._rates.wait(signer.key.id):
+                raise ServiceError("ThrottlingException", f"Rate exceeded: wait {wait:.1f} s")
+            response: Response = await self._run(lambda: self._serve(wire, signer, body))
+        except (ServiceError, WarmbandError) as error:
+            told = as_service_error(error)
+            _log.info("%s refused: %s %s", wire.operation[:100], told.code, told)
+            return wire.refusal(told)
+        except Exception:
+            _log.exception("%s failed", wire.operation[:100])
+            return wire.refusal(ServiceError("InternalFailure", "the server has a fault; its log says which", 500))
+        return response
+
+    def _serve(self, wire: Wire, signer: Signer, body: bytes) -> Response:
+        call = call_of(wire, body)
+        return wire.result(call.output, self._perform(call, signer))
+
+    def _perform(self, call: Call, signer: Signer) -> dict[str, Any]:
+        name, key = call.wire.operation, signer.key
+        operation = OPERATIONS.get((call.wire.service, name))
+        if operation is None:
+            raise ServiceError("UnknownOperationException", f"{name} is not served here")
+        if operation.acts and key.rights != "act":
+            raise ServiceError(
+                "AccessDeniedException", f"the key {key.name!r} may look, and {name} acts; use one that may act", 403
+            )
+        with acting(by=key.name, door=DOOR):
+            caller = Caller(
+                store=self._open(), store_url=self._store_url, tables=self._tables, key=key, region=signer.region
+            )
+            answer = operation.call(caller, call.request)
+        if operation.acts:
+            _log.info("%s called %s", key.name, name)
+        return answer
+
+
+def _signed(request: Request, body: bytes) -> Signed:
+    headers = {name: request.headers.getlist(name) for name in request.headers}
+    path = request.scope.get("raw_path", b"").decode("latin-1") or request.url.path
+    return Signed(
+        method=request.method, path=path.partition("?")[0], query=request.url.query, headers=headers, body=body
+    )

@@ -1,0 +1,114 @@
+"""Caller of an operation: the record in its hands, and jobs by the service's names."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from hpo.record import JobRow, Store, TrialRow, is_training
+from hpo.sagemaker import tuned_trials
+from hpo.serve.aws.errors import ServiceError, invalid
+from hpo.serve.aws.keys import AccessKey
+from trainers.errors import NoJobError
+
+TUNING, TRAINING = "hyper-parameter-tuning-job", "training-job"
+"""Kinds of jobs in ARNs."""
+
+_ARN = re.compile(rf"arn:aws[a-z-]*:sagemaker:[a-z0-9-]*:\d{{12}}:({TUNING}|{TRAINING})/(.+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who calls an operation, and on what.
+
+    Args:
+        store: the record.
+        store_url: its URL, for jobs that are created; None is the default one.
+        tables: of images and instance types.
+        key: by which the request is signed.
+        region: for which it is signed; it stands in ARNs and means nothing else.
+    """
+
+    store: Store
+    store_url: str | None
+    tables: Any
+    key: AccessKey
+    region: str
+    account: str = "000000000000"
+
+    def arn(self, kind: str, name: str) -> str:
+        """The ARN of a job."""
+        return f"arn:aws:sagemaker:{self.region}:{self.account}:{kind}/{name}"
+
+    def tuning_job(self, name: str) -> JobRow:
+        """A tuning job.
+
+        Raises:
+            ServiceError: there is none of that name.
+        """
+        job = self._job(name)
+        if job is None or is_training(job):
+            raise _none("tuning job", name)
+        return job
+
+    def training_job(self, name: str) -> tuple[JobRow, str | None]:
+        """A training job, or a trial of a tuning job, whose id is the second; None is that of a training job.
+
+        Raises:
+            ServiceError: there is none of that name.
+        """
+        job = self._job(name)
+        if job is not None and is_training(job):
+            return job, None
+        if (found := self._trial(name)) is None:
+            raise _none("training job", name)
+        return found[0], found[1].trial_id
+
+    def by_arn(self, arn: str) -> JobRow:
+        """The job that has an ARN.
+
+        Raises:
+            ServiceError: it is of another kind of thing, or of no job; a trial of a tuning job has no tags of its own.
+        """
+        found = _ARN.fullmatch(arn)
+        if found is None:
+            raise invalid(f"ResourceArn is {arn!r}, of no {TUNING} and no {TRAINING}; other things are not here")
+        if found[1].lower() == TUNING:
+            return self.tuning_job(found[2])
+        job, trial = self.training_job(found[2])
+        if trial is not None:
+            raise invalid(
+                f"{arn} is a training job of tuning job {job.name!r}; give that one's ARN, which has the tags"
+            )
+        return job
+
+    def _job(self, name: str) -> JobRow | None:
+        try:
+            return self.store.job(name)
+        except NoJobError:
+            return None
+
+    def _trial(self, name: str) -> tuple[JobRow, TrialRow] | None:
+        """A trial by its name, which begins with its job's."""
+        ahead, dash, _ = name.rpartition("-")
+        if not dash or (job := self._job(ahead)) is None or is_training(job):
+            return None
+        return next(((job, trial) for trial in tuned_trials(self.store, ahead) if trial.trial_id == name), None)
+
+
+def check_new(caller: Caller, name: str, what: str) -> None:
+    """Refuses a name that a job has.
+
+    Raises:
+        ServiceError: it is such a name.
+    """
+    try:
+        caller.store.job(name)
+    except NoJobError:
+        return
+    raise ServiceError("ResourceInUse", f"{what} names must be unique, and there is a job named {name!r}")
+
+
+def _none(what: str, name: str) -> ServiceError:
+    return ServiceError("ResourceNotFound", f"Requested resource not found: there is no {what} {name!r}")

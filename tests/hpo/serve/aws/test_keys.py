@@ -1,0 +1,87 @@
+"""Access keys, their file and their command; and calls of one key that come too fast."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from starlette.requests import Request
+
+from hpo.record import Store
+from hpo.serve import Keys
+from hpo.serve.aws import AwsDoor, read_keys
+from hpo.serve.security import Rates
+from tests.support.listed import hpo
+from trainers.errors import ConfigurationError
+
+
+def test_a_key_is_made_shown_and_removed(tmp_path: Path) -> None:
+    file = tmp_path / "keys.json"
+    with pytest.raises(ConfigurationError, match="hpo serve key NAME"):
+        read_keys(file)
+    shown = dict(
+        line.removeprefix("export ").split("=")
+        for line in hpo("serve", "key", "alice", "--aws-keys", str(file)).split("\n")[:2]
+    )
+    made = read_keys(file).find(shown["AWS_ACCESS_KEY_ID"])
+    assert made is not None
+    assert (made.name, made.rights, made.secret) == ("alice", "act", shown["AWS_SECRET_ACCESS_KEY"])
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert "already" in hpo("serve", "key", "alice", "--aws-keys", str(file), code=2)
+    assert "Removed alice" in hpo("serve", "key", "alice", "--remove", "--aws-keys", str(file), columns=300)
+    assert "no key named" in hpo("serve", "key", "alice", "--remove", "--aws-keys", str(file), code=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[]", "no file of keys"),
+        ('{"keys": [{"name": "a"}]}', "no file of keys"),
+        ('{"keys": [{"name": "a", "id": "", "secret": "c"}]}', "lacks"),
+        ('{"keys": [{"name": "a", "id": "b", "secret": "c", "rights": "all"}]}', "give look or act"),
+    ],
+)
+def test_a_wrong_file_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "keys.json"
+    file.write_text(text)
+    with pytest.raises(ConfigurationError, match=words):
+        read_keys(file)
+
+
+def test_calls_that_come_too_fast_are_throttled(tmp_path: Path) -> None:
+    keys = Keys(tmp_path / "keys.json")
+    key = keys.add("alice", "look")
+
+    async def run(call: Callable[[], Any]) -> Any:
+        return call()
+
+    def unused() -> Store:
+        raise AssertionError("the record is not asked")
+
+    door = AwsDoor(unused, None, keys, None, run, lambda: datetime.now(UTC), Rates(0.001, 1))
+    headers = {"X-Amz-Target": "SageMaker.ListModels", "Host": "here"}
+    signed = AWSRequest(method="POST", url="http://here/", data=b"{}", headers=headers)
+    SigV4Auth(Credentials(key.id, key.secret), "sagemaker", "eu-central-1").add_auth(signed)
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/",
+        "raw_path": b"/",
+        "query_string": b"",
+        "headers": [(name.lower().encode(), value.encode()) for name, value in signed.headers.items()],
+    }
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"{}", "more_body": False}
+
+    codes = [json.loads(asyncio.run(door(Request(scope, receive))).body)["__type"] for _ in range(2)]
+    assert codes == ["UnknownOperationException", "ThrottlingException"]
