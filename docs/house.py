@@ -145,7 +145,7 @@ def _rows(path: Path, depth: int) -> Iterator[tuple[str, str]]:
         yield f"{indent}`{path.name.removesuffix('.py')}.py`", sentence(path.with_suffix(".py"))
         return
     yield f"{indent}**`{path.name}/`**", f"**{sentence(path / '__init__.py')}**"
-    within = sorted(p for p in path.iterdir() if p.is_dir() or p.suffix == ".py")
+    within = sorted(p for p in path.iterdir() if (p / "__init__.py").exists() or p.suffix == ".py")
     for entry in within:
         if entry.name != "versions" and not entry.name.startswith("__"):
             yield from _rows(entry, depth + 1)

@@ -25,8 +25,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from experiments.shared.benchmark import markdown, write
 from hpo.cli import errors_in_words
-from hpo.record import JobRow, LedgerRow, ReportRow, Store, TrialRow
-from hpo.record.tables import LineRow
+from hpo.record import JobRow, LedgerRow, LineRow, ReportRow, Store, TrialRow
 
 METRIC, JOB, GANGS = "validation:auc", "large", 16
 
@@ -92,8 +91,11 @@ def fill(store: Store, trials: int, reports: int) -> None:
                 number=number,
                 status="Completed",
                 hyperparameters={"eta": eta, "depth": number % 9},
+                resource=reports,
+                objective=float(curve[-1]),
+                started_at=at,
+                ended_at=at + GANGS,
             )
-            row.resource, row.objective, row.started_at, row.ended_at = reports, float(curve[-1]), at, at + GANGS
             writer.trial(row)
             writer.report(
                 *(

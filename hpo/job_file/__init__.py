@@ -10,10 +10,12 @@ if TYPE_CHECKING:
     from hpo.job_file.models import JobSpec as JobSpec, TrainingSpec as TrainingSpec
     from hpo.job_file.reading import (
         json_schema as json_schema,
+        problems_of as problems_of,
         read_any as read_any,
         read_job as read_job,
         read_training as read_training,
     )
     from hpo.job_file.sweep import job_of_sweep as job_of_sweep
+    from hpo.job_file.yaml_file import JobFileError as JobFileError
 
 load_when_used(__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ from hpo.job_file import yaml_file
 from hpo.job_file.known_keys import problems
 from hpo.job_file.models import TRAINS_ONCE, JobSpec, TrainingSpec
 from hpo.job_file.problems import problems_beside
-from hpo.job_file.yaml_file import JobFile, Problem
+from hpo.job_file.yaml_file import JobFile, JobFileError, Problem
 from hpo.jobs import check_allowed
 
 Spec = TypeVar("Spec", JobSpec, TrainingSpec)
@@ -43,6 +43,20 @@ def read_any(path: str | Path, overrides: Iterable[str] = (), *, allow_code: boo
     file = yaml_file.read(path, overrides)
     model: type[JobSpec | TrainingSpec] = JobSpec if "tuning" in file.values else TrainingSpec
     return _checked(file, model, f"job file {str(path)!r}", allow_code)
+
+
+def problems_of(values: Mapping[str, Any]) -> dict[str, str]:
+    """What is wrong with a job file's values, by their keys with dots between them; code is allowed.
+
+    Args:
+        values: of the file, by its keys.
+    """
+    file = JobFile(path="", values=dict(values))
+    try:
+        _checked(file, JobSpec if "tuning" in values else TrainingSpec, "", True)
+    except JobFileError as error:
+        return error.fields
+    return {}
 
 
 def _checked(file: JobFile, model: type[Spec], about: str, allow_code: bool) -> Spec:

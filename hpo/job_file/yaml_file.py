@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -43,6 +43,19 @@ class Problem:
     place: Place | None = None
 
 
+class JobFileError(ConfigurationError):
+    """A job file is wrong.
+
+    Args:
+        message: all that is wrong, for people.
+        fields: a text for each wrong value, by its keys, with dots between them.
+    """
+
+    def __init__(self, message: str, fields: Mapping[str, str]) -> None:
+        super().__init__(message)
+        self.fields = dict(fields)
+
+
 @dataclass(slots=True, kw_only=True)
 class JobFile:
     """Content of a job file.
@@ -65,14 +78,15 @@ class JobFile:
         """Where the value stands, or the group that it is missing from."""
         return next((self.places[keys[:end]] for end in range(len(keys), 0, -1) if keys[:end] in self.places), None)
 
-    def refusal(self, problems: Iterable[Problem]) -> ConfigurationError:
+    def refusal(self, problems: Iterable[Problem]) -> JobFileError:
         """Says all that is wrong, by line; of several problems with one value, the first."""
         first: dict[Keys, Problem] = {}
         for problem in (*self.problems, *problems):
             first.setdefault(problem.keys, problem)
         lines = sorted((problem.place or self.place(keys) or Place(), problem.text) for keys, problem in first.items())
         texts = "\n".join(f"  {f'{place}: ' if place != Place() else ''}{text}" for place, text in lines)
-        return ConfigurationError(f"{self}:\n{texts}" if self.path else texts.strip())
+        fields = {".".join(map(str, keys)): problem.text for keys, problem in first.items()}
+        return JobFileError(f"{self}:\n{texts}" if self.path else texts.strip(), fields)
 
     def __str__(self) -> str:
         return f"{self.kind} {self.path!r}"

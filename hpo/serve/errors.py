@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
+from hpo.job_file import JobFileError
 from hpo.record import is_away
 from hpo.serve.encoding import encoded
 from trainers.errors import ConfigurationError, DataError, LeaseError, NoJobError, WarmbandError
@@ -20,16 +21,31 @@ class RefusedError(WarmbandError):
         kind: the error's type, for programs.
         message: for people.
         field: of a job file or of the request, where one is wrong.
+        fields: what is wrong with each value of a job file, by its keys with dots between them.
         wait: seconds after which it is worth another try; None says nothing of that.
     """
 
-    def __init__(self, status: int, kind: str, message: str, *, field: str = "", wait: float | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        kind: str,
+        message: str,
+        *,
+        field: str = "",
+        fields: Mapping[str, str] | None = None,
+        wait: float | None = None,
+    ) -> None:
         super().__init__(message)
+        self.fields = dict(fields or {})
         self.status, self.kind, self.field, self.wait = status, kind, field, wait
 
     def response(self) -> Response:
         """The response that says it."""
-        error = {"type": self.kind, "message": str(self), **({"field": self.field} if self.field else {})}
+        error: dict[str, object] = {"type": self.kind, "message": str(self)}
+        if self.field:
+            error["field"] = self.field
+        if self.fields:
+            error["fields"] = [{"field": field, "message": message} for field, message in self.fields.items()]
         headers = {} if self.wait is None else {"Retry-After": str(max(1, math.ceil(self.wait)))}
         return json_response({"error": error}, self.status, headers)
 
@@ -45,6 +61,8 @@ def as_refusal(error: Exception) -> RefusedError:
         return error
     if is_away(error):
         return RefusedError(503, "DatabaseAway", str(error), wait=2.0)
+    if isinstance(error, JobFileError):
+        return RefusedError(400, "Invalid", str(error), fields=error.fields)
     if isinstance(error, LeaseError):
         return RefusedError(409, "InUse", str(error))
     if isinstance(error, NoJobError):

@@ -64,7 +64,7 @@ async def start(settings: ServeSettings, who: Who, request: Mapping[str, Any]) -
         message = f"the process that was to start the job ended with code {process.returncode}"
         raise RefusedError(500, "Internal", message) from None
     if error := found.get("error"):
-        raise RefusedError(error["status"], error["type"], error["message"])
+        raise RefusedError(error["status"], error["type"], error["message"], fields=error["fields"])
     return found
 
 
@@ -74,7 +74,7 @@ def _perform(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _create(given: dict[str, Any]) -> dict[str, Any]:
-    from hpo.job_file import JobSpec, read_any
+    from hpo.job_file import JobFileError, JobSpec, read_any
     from hpo.jobs import name_from
     from hpo.training import TrainingJob
     from hpo.tuner import HyperparameterTuner
@@ -85,7 +85,10 @@ def _create(given: dict[str, Any]) -> dict[str, Any]:
         try:
             spec = read_any(file, allow_code=given["allow_code"])
         except WarmbandError as error:
-            raise type(error)(str(error).replace(repr(str(file)), "of the request")) from None
+            message = str(error).replace(repr(str(file)), "of the request")
+            if isinstance(error, JobFileError):
+                raise JobFileError(message, error.fields) from None
+            raise type(error)(message) from None
     arguments = {**spec.arguments(), "store": given["store"]}
     plan = None
     job: HyperparameterTuner | TrainingJob
@@ -126,7 +129,7 @@ def main() -> None:
             found = _perform(json.load(sys.stdin))
         except WarmbandError as error:
             refusal = as_refusal(error)
-            told = {"status": refusal.status, "type": refusal.kind, "message": str(refusal)}
+            told = {"status": refusal.status, "type": refusal.kind, "message": str(refusal), "fields": refusal.fields}
             found = {"error": told}
     try:
         out.write(json.dumps(found))

@@ -14,6 +14,7 @@ from hpo.serve.encoding import encoded
 from hpo.serve.following import FollowedJob, Follower, JobList
 from hpo.serve.rest import documents
 from hpo.serve.rest.pages import Sort, page_of
+from hpo.serve.rest.recorded_file import recorded_file
 from hpo.serve.security import session
 from hpo.serve.service import Service
 
@@ -62,6 +63,12 @@ async def jobs(
 async def job(request: Request, job: JobName) -> Response:
     """A job, as `hpo describe --json` has it."""
     return await _of_job(request, job, ("job",), lambda followed: followed.described())
+
+
+@router.get("/jobs/{job}/file")
+async def job_file(request: Request, job: JobName) -> Response:
+    """The job as a job file, and what of it has to be filled in for another one like it."""
+    return await _of_job(request, job, ("file",), lambda followed: recorded_file(followed.snapshot().job))
 
 
 @router.get("/jobs/{job}/summary")

@@ -1,12 +1,13 @@
 /** The REST API and its events. */
 
 export class ApiError extends Error {
-  /** @param {number} status @param {{type?: string, message?: string, field?: string}} error */
+  /** @param {number} status @param {{type?: string, message?: string, field?: string, fields?: {field: string, message: string}[]}} error */
   constructor(status, error) {
     super(error.message || `the server answered ${status}`);
     this.status = status;
     this.type = error.type || "";
     this.field = error.field || "";
+    this.fields = error.fields || [];
   }
 }
 

@@ -7,6 +7,7 @@ import { comparePage } from "./pages/compare.js";
 import { jobPage } from "./pages/job.js";
 import { jobsPage } from "./pages/jobs.js";
 import { trialPage } from "./pages/trial.js";
+import { newPage } from "./acts/newjob.js";
 import { theme } from "./theme.js";
 
 /**
@@ -23,6 +24,7 @@ import { theme } from "./theme.js";
 const ROUTES = [
   [/^\/jobs\/([^/]+)\/trials\/([^/]+)$/, trialPage],
   [/^\/jobs\/([^/]+)$/, jobPage],
+  [/^\/new(?:\/([^/]+))?$/, newPage],
   [/^\/compare\/(.+)$/, comparePage],
   [/^(?:\/jobs)?\/?$/, jobsPage],
 ];
@@ -52,7 +54,7 @@ function show() {
   for (const [pattern, make] of ROUTES) {
     const found = pattern.exec(place);
     if (!found) continue;
-    leave = make(frame, ...found.slice(1).map(decodeURIComponent));
+    leave = make(frame, ...found.slice(1).filter((part) => part !== undefined).map(decodeURIComponent));
     return;
   }
   fill(main, h("h1", {}, "No such page"), h("p", {}, "The address ", h("code", {}, place), " leads nowhere. "),

@@ -1,5 +1,6 @@
 /** A job's page: what it has come to, and how it goes on. */
 
+import { jobActs } from "../acts/jobacts.js";
 import { curvesChart } from "../curves.js";
 import { fill, h, throttled } from "../dom.js";
 import { address, chip, duration, number, plain, when } from "../format.js";
@@ -16,6 +17,8 @@ export function jobPage(frame, name) {
   frame.title(name);
 
   const head = h("div", { class: "title" });
+  const doing = h("div", {});
+  let actsOf = "";
   const figures = h("div", { class: "figures" });
   const curves = curvesChart({
     label: "Learning curves", open, best: () => data.best?.TrainingJobName || null,
@@ -54,6 +57,10 @@ export function jobPage(frame, name) {
       job.Strategy, `${job.ObjectiveType === "Minimize" ? "minimizes" : "maximizes"} ${job.ObjectiveMetricName}`,
       job.Owner && `of ${job.Owner}`, `begun ${when(job.CreationTime)}`, job.Driver?.host && `driver on ${job.Driver.host}`,
       config.RandomSeed !== undefined && `seed ${config.RandomSeed}`].filter(Boolean).join(" · "))));
+    if (job.HyperParameterTuningJobStatus !== actsOf) {
+      actsOf = job.HyperParameterTuningJobStatus;
+      fill(doing, jobActs({ ...data.job, HyperParameterTuningJobStatus: actsOf }));
+    }
     const best = data.best;
     const planned = Math.max(job.PlannedTrainingJobs || 0, ended(job));
     const expected = data.forecast?.expected;
@@ -103,7 +110,7 @@ export function jobPage(frame, name) {
       return;
     }
     top();
-    if (!head.isConnected) fill(frame.main, head, figures, nav, ...Object.values(sections));
+    if (!head.isConnected) fill(frame.main, head, doing, figures, nav, ...Object.values(sections));
     bills();
     if (parts.has("trials") || parts.has("reports")) tables();
     if (parts.has("reports") || parts.has("trials")) curves.redraw();

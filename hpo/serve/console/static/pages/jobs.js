@@ -76,7 +76,7 @@ export function jobsPage(frame) {
         state = event.target.value;
         draw();
       } } }, h("option", { value: "" }, "any status"), STATES.map((each) => h("option", { value: each }, each === "InProgress" ? "in progress" : each.toLowerCase()))),
-      count, compare),
+      count, compare, h("a", { class: "button", href: "#/new" }, "New job")),
     list.element);
 
   const load = async () => {

@@ -1,5 +1,6 @@
 /** A trial's page: its configuration, its curves and what became of it. */
 
+import { trialActs } from "../acts/jobacts.js";
 import { follow, get, path } from "../api.js";
 import { HUES } from "../chart.js";
 import { curvesChart } from "../curves.js";
@@ -33,13 +34,19 @@ export function trialPage(frame, name, id) {
   const chart = curvesChart({ label: `Metrics of ${id}`, open: () => {}, lines: series });
   const key = h("p", { class: "key" });
   const head = h("div", { class: "title" });
+  const doing = h("div", {});
+  let actsOf = "";
   const figures = h("div", { class: "figures" });
   const rest = h("div", {});
-  fill(frame.main, h("p", { class: "up" }, h("a", { href: address(name) }, `← ${name}`)), head, figures, section("Metrics", chart.element, key), rest);
+  fill(frame.main, h("p", { class: "up" }, h("a", { href: address(name) }, `← ${name}`)), head, doing, figures, section("Metrics", chart.element, key), rest);
 
   const draw = () => {
     fill(head, h("div", {}, h("h1", {}, id, " ", chip(trial.Status)), h("p", { class: "quiet" }, [
       trial.Bracket !== null && `bracket ${trial.Bracket}`, `begun ${when(trial.TrainingStartTime)}`, trial.Checkpoint && `checkpoint ${trial.Checkpoint}`].filter(Boolean).join(" · "))));
+    if (trial.Status !== actsOf) {
+      actsOf = trial.Status;
+      fill(doing, trialActs(name, trial));
+    }
     const metric = trial.FinalHyperParameterTuningJobObjectiveMetric;
     fill(figures, figure("Value", number(JobData.value(trial)), metric?.MetricName || ""), figure("Units", number(trial.Resource), `${reports.step.length} reports`),
       figure("Billed", duration(trial.BilledWorkerSeconds), "worker-seconds of its gangs"),
