@@ -42,7 +42,6 @@ def done(store: Store, job: str) -> list[tuple[str, str]]:
 def test_a_job_is_made_cloned_and_deleted(visit: Visit, record: Store, tmp_path: Path) -> None:
     page = visit("#/new")
     started(page, job_text(tmp_path, "made"))
-    title = page.get_by_role("heading", level=1)
     expect(title).to_contain_text("made")
     expect(page.locator("h1 .chip")).to_have_attribute("data-status", "Completed")
     assert "person" in {by for _, by in done(record, "made")}
@@ -72,7 +71,6 @@ def test_a_job_is_made_cloned_and_deleted(visit: Visit, record: Store, tmp_path:
 def test_a_job_under_way_takes_a_trial_is_stopped_and_goes_on(visit: Visit, record: Store, tmp_path: Path) -> None:
     page = visit("#/new")
     started(page, job_text(tmp_path, "long", rounds=20_000, trials=3))
-    title = page.get_by_role("heading", level=1)
     expect(page.locator("h1 .chip")).to_have_attribute("data-status", "InProgress")
     page.get_by_role("button", name="Add a trial").click()
     dialog = page.get_by_role("dialog", name="Add a trial")
