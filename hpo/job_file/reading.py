@@ -41,8 +41,7 @@ def read_training(path: str | Path, overrides: Iterable[str] = (), *, allow_code
 def read_any(path: str | Path, overrides: Iterable[str] = (), *, allow_code: bool = False) -> JobSpec | TrainingSpec:
     """Reads a job file, as `read_job`: one without the group `tuning` is of a single training."""
     file = yaml_file.read(path, overrides)
-    model: type[JobSpec | TrainingSpec] = JobSpec if "tuning" in file.values else TrainingSpec
-    return _checked(file, model, f"job file {str(path)!r}", allow_code)
+    return _checked(file, _model_of(file.values), f"job file {str(path)!r}", allow_code)
 
 
 def problems_of(values: Mapping[str, Any]) -> dict[str, str]:
@@ -53,10 +52,14 @@ def problems_of(values: Mapping[str, Any]) -> dict[str, str]:
     """
     file = JobFile(path="", values=dict(values))
     try:
-        _checked(file, JobSpec if "tuning" in values else TrainingSpec, "", True)
+        _checked(file, _model_of(values), "", True)
     except JobFileError as error:
         return error.fields
     return {}
+
+
+def _model_of(values: Mapping[str, Any]) -> type[JobSpec | TrainingSpec]:
+    return JobSpec if "tuning" in values else TrainingSpec
 
 
 def _checked(file: JobFile, model: type[Spec], about: str, allow_code: bool) -> Spec:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
+from os import PathLike, stat_result
 from pathlib import Path
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -17,8 +20,15 @@ STATIC = Path(__file__).with_name("static")
 class _Files(StaticFiles):
     """Files that a browser keeps, and asks whether they have changed: a new Warmband is seen at the next load."""
 
-    def file_response(self, full_path: str | Path, *args: object, **options: object) -> Response:
-        response: Response = super().file_response(full_path, *args, **options)  # type: ignore[arg-type]
+    def file_response(
+        self,
+        full_path: str | PathLike[str],
+        stat_result: stat_result,
+        scope: MutableMapping[str, Any],
+        status_code: int = 200,
+    ) -> Response:
+        """See Starlette's."""
+        response = super().file_response(full_path, stat_result, scope, status_code)
         response.headers["Cache-Control"] = "no-cache"
         return response
 
