@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import dataclass, fields, replace
@@ -42,7 +43,8 @@ class Served:
     def start(self) -> None:
         """Starts it, on the port of last time if there was one."""
         command = [sys.executable, "-c", SERVER, self.url, str(self.folder), str(self.port)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        own = {**os.environ, "WARMBAND_HOME": str(self.folder)}  # Else what a run leaves is in the next one's way.
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=own)
         assert self.process.stdout is not None
         self.port = int(self.process.stdout.readline().strip().rpartition(":")[2])
 

@@ -13,7 +13,7 @@ from tests.support.console import Served, put
 from tests.support.programs import CHROMIUM
 from tests.support.rows import sqlite_url
 
-PATIENCE_MS = 120_000
+PATIENCE_MS = 60_000
 
 
 @pytest.fixture(scope="module")
