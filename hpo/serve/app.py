@@ -22,6 +22,7 @@ from hpo.serve.settings import ServeSettings
 from trainers.errors import WarmbandError
 
 _log = logging.getLogger("warmband.serve")
+_LOOK_SECONDS = 60.0
 
 
 def make_app(settings: ServeSettings, service: Service | None = None) -> Guard:
@@ -76,13 +77,15 @@ def _aws(service: Service) -> list[BaseRoute]:
 
 
 async def _take_up(service: Service) -> None:
-    """Starts the jobs that a server before this one wrote into the record and did not come to start."""
+    """Starts the jobs that were written into the record and not started, as where the machine went down between."""
     from hpo.serve import aws
 
-    try:
-        await service.actors.run(lambda: aws.start_left_behind(service.open(), service.settings.store))
-    except WarmbandError as error:
-        _log.warning("jobs of a server before this one may not have been started: %s", error)
+    while True:
+        try:
+            await service.actors.run(lambda: aws.start_left_behind(service.open(), service.settings.store))
+        except (WarmbandError, RefusedError) as error:
+            _log.warning("jobs that were left behind may not have been started: %s", error)
+        await asyncio.sleep(_LOOK_SECONDS)
 
 
 def _console(service: Service) -> list[BaseRoute]:

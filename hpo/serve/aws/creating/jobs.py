@@ -12,7 +12,7 @@ from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import Any
 
-from hpo.record import ACTS_AS, JobRow, Store, actor, is_held
+from hpo.record import ACTS_AS, JobRow, Store, actor
 from hpo.serve.aws.creating.tables import Image, Instance, Tables
 from hpo.serve.aws.errors import ServiceError, as_service_error
 from trainers.errors import WarmbandError
@@ -22,6 +22,8 @@ _log = logging.getLogger("warmband.serve")
 REQUEST = "request"
 """Of a job's `spec`: the service's request that created it."""
 SECONDS = 180.0
+LEFT_SECONDS = 2 * SECONDS
+"""After which a job that no driver has taken was left behind."""
 NAME_LENGTH = 63
 """Of a training job's name, as the service has it."""
 
@@ -60,7 +62,8 @@ def start_left_behind(store: Store, store_url: str | None) -> None:
     from hpo.jobs import JobSettings, launch
 
     for row in store.jobs():
-        if request_of(row) is None or row.status != "InProgress" or row.heartbeat is not None or is_held(row):
+        # One that was written a moment ago may be under way to its driver.
+        if request_of(row) is None or row.status != "InProgress" or row.lease or row.silent <= LEFT_SECONDS:
             continue
         try:
             settings = JobSettings.of(row, allow_code=True)

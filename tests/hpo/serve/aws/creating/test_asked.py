@@ -1,0 +1,279 @@
+"""Requests of the service in Warmband's terms: what they ask for is what is made, and what is not here is named."""
+
+from __future__ import annotations
+
+import copy
+import io
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from hpo.serve.aws import ServiceError
+from hpo.serve.aws.creating import Tables, read_tables
+from hpo.serve.aws.creating.asked import training_of, tuning_of
+from trainers import ConfigurationError, Folder, ScriptTrainer, XGBoostTrainer
+
+IMAGE = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1"
+PYTORCH = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.1-cpu-py310"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    frame = pd.DataFrame({"y": [0, 1] * 20, "a": range(40)})
+    for channel in ("train", "validation"):
+        (tmp_path / channel).mkdir()
+        frame.to_csv(tmp_path / channel / "rows.csv", index=False, header=False)
+    return tmp_path
+
+
+def channel(folder: Path, name: str, **source: str) -> dict[str, Any]:
+    given = {"S3DataType": "S3Prefix", "S3Uri": f"file://{folder}/{name}", **source}
+    return {"ChannelName": name, "ContentType": "text/csv", "DataSource": {"S3DataSource": given}}
+
+
+def definition(folder: Path, image: str = IMAGE, **changed: Any) -> dict[str, Any]:
+    return {
+        "AlgorithmSpecification": {"TrainingImage": image, "TrainingInputMode": "File"},
+        "RoleArn": "arn:aws:iam::111122223333:role/anybody",
+        "InputDataConfig": [channel(folder, "train"), channel(folder, "validation")],
+        "OutputDataConfig": {"S3OutputPath": f"{folder}/models/"},
+        "ResourceConfig": {"InstanceType": "ml.m5.xlarge", "InstanceCount": 3, "VolumeSizeInGB": 10},
+        "StoppingCondition": {"MaxRuntimeInSeconds": 600, "MaxWaitTimeInSeconds": 900},
+        **changed,
+    }
+
+
+def training(folder: Path, **changed: Any) -> dict[str, Any]:
+    values = {"objective": "binary:logistic", "eval_metric": "auc,logloss", "num_round": "5", "eta": "0.3"}
+    return {"TrainingJobName": "one", **definition(folder), "HyperParameters": values, **changed}
+
+
+def tuning(folder: Path, **config: Any) -> dict[str, Any]:
+    return {
+        "HyperParameterTuningJobName": "many",
+        "HyperParameterTuningJobConfig": {
+            "Strategy": "Hyperband",
+            "StrategyConfig": {"HyperbandStrategyConfig": {"MinResource": 1, "MaxResource": 9}},
+            "HyperParameterTuningJobObjective": {"Type": "Minimize", "MetricName": "validation:logloss"},
+            "ResourceLimits": {
+                "MaxNumberOfTrainingJobs": 12,
+                "MaxParallelTrainingJobs": 3,
+                "MaxRuntimeInSeconds": 7200,
+            },
+            "ParameterRanges": {
+                "IntegerParameterRanges": [{"Name": "max_depth", "MinValue": "1", "MaxValue": "6"}],
+                "ContinuousParameterRanges": [
+                    {"Name": "eta", "MinValue": "0.01", "MaxValue": "1", "ScalingType": "Logarithmic"}
+                ],
+                "CategoricalParameterRanges": [{"Name": "booster", "Values": ["gbtree", '"dart"']}],
+            },
+            "RandomSeed": 7,
+            **config,
+        },
+        "TrainingJobDefinition": {
+            **definition(folder),
+            "StaticHyperParameters": {"objective": "binary:logistic"},
+        },
+    }
+
+
+@pytest.fixture
+def tables() -> Tables:
+    return read_tables(None, allow_code=True)
+
+
+def test_a_training_is_what_its_request_says(data: Path, tables: Tables) -> None:
+    made, channels = training_of(training(data), tables, None)
+    trainer = made.settings.estimator
+    assert isinstance(trainer, XGBoostTrainer)
+    assert trainer.scaling.num_workers == 3
+    assert trainer.hyperparameters == {
+        "objective": "binary:logistic",
+        "eval_metric": ["auc", "logloss"],
+        "num_round": 5,
+        "eta": 0.3,
+    }
+    assert made.settings.max_runtime_in_seconds == 600
+    assert made.settings.options["max_wait"] is None
+    assert made.settings.options["storage_path"] == f"{data}/models"
+    assert channels is not None
+    assert {name: one.describe()["rows"] for name, one in channels.items()} == {"train": None, "validation": None}
+    assert all(len(one.read_whole().labels) == 40 for one in channels.values())
+
+
+def test_spot_waits_as_long_as_the_request_says(data: Path, tables: Tables) -> None:
+    made, _ = training_of(training(data, EnableManagedSpotTraining=True), tables, None)
+    assert made.settings.options["max_wait"] == 900
+
+
+def test_a_search_is_what_its_request_says(data: Path, tables: Tables) -> None:
+    criteria = {
+        "TargetObjectiveMetricValue": 0.1,
+        "BestObjectiveNotImproving": {"MaxNumberOfTrainingJobsNotImproving": 5},
+        "ConvergenceDetected": {"CompleteOnConvergence": "Enabled"},
+    }
+    made, _ = tuning_of(tuning(data, TuningJobCompletionCriteria=criteria), tables, None)
+    settings = made.settings
+    assert (settings.objective_metric_name, settings.objective_type) == ("validation:logloss", "Minimize")
+    assert (settings.max_jobs, settings.max_parallel_jobs, settings.max_runtime_in_seconds) == (12, 3, 7200)
+    assert settings.random_seed == 7
+    ranges = {name: one.to_json() for name, one in settings.ranges.items()}
+    assert ranges["max_depth"]["max_value"] == 6
+    assert (ranges["eta"]["min_value"], ranges["eta"]["scaling_type"]) == (0.01, "Logarithmic")
+    assert ranges["booster"]["values"] == ["gbtree", "dart"]
+    assert settings.estimator.hyperparameters["eval_metric"] == ["logloss"], "what is compared is reported"
+    found = settings.completion_criteria_config
+    assert found.target_objective_metric_value == 0.1
+    assert found.complete_on_convergence is True
+
+
+def test_several_definitions_are_one_search(data: Path, tables: Tables) -> None:
+    request = tuning(data)
+    config = request["HyperParameterTuningJobConfig"]
+    one = request.pop("TrainingJobDefinition")
+    objective, ranges = config.pop("HyperParameterTuningJobObjective"), config.pop("ParameterRanges")
+    shared = {"TuningObjective": objective, "HyperParameterRanges": ranges}
+    request["TrainingJobDefinitions"] = [
+        {**one, **shared, "DefinitionName": "deep"},
+        {**one, **shared, "DefinitionName": "flat", "StaticHyperParameters": {"objective": "reg:squarederror"}},
+    ]
+    made, _ = tuning_of(request, tables, None)
+    assert {"deep.eta", "flat.eta", "estimator"} <= made.settings.ranges.keys()
+
+
+def source(folder: Path) -> str:
+    buffer, program = io.BytesIO(), b"print('validation:accuracy=0.5;')\n"
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        member = tarfile.TarInfo("train.py")
+        member.size = len(program)
+        archive.addfile(member, io.BytesIO(program))
+    (folder / "sourcedir.tar.gz").write_bytes(buffer.getvalue())
+    return f"{folder}/sourcedir.tar.gz"
+
+
+def script(folder: Path) -> dict[str, Any]:
+    request = training(folder)
+    request["AlgorithmSpecification"] = {
+        "TrainingImage": PYTORCH,
+        "TrainingInputMode": "File",
+        "MetricDefinitions": [{"Name": "validation:accuracy", "Regex": "accuracy=([0-9.]+);"}],
+    }
+    request["HyperParameters"] = {
+        "sagemaker_program": '"train.py"',
+        "sagemaker_submit_directory": f'"{source(folder)}"',
+        "sagemaker_torch_distributed_enabled": "true",
+        "sagemaker_region": '"us-east-1"',
+        "epochs": "3",
+        "name": '"x"',
+    }
+    return request
+
+
+def test_a_program_comes_from_its_archive(data: Path, tables: Tables) -> None:
+    made, channels = training_of(script(data), tables, None)
+    trainer = made.settings.estimator
+    assert isinstance(trainer, ScriptTrainer)
+    assert (trainer.entry_point, trainer.launcher) == ("train.py", "torchrun")
+    assert trainer.hyperparameters == {"epochs": 3, "name": "x"}
+    assert Path(trainer.source_dir, "train.py").read_text().startswith("print")
+    assert channels == {name: Folder(f"file://{data}/{name}") for name in ("train", "validation")}
+    again, _ = training_of(script(data), tables, None)
+    assert again.settings.estimator.source_dir == trainer.source_dir
+
+
+def test_programs_run_where_the_server_allows_it(data: Path) -> None:
+    with pytest.raises(ServiceError, match="the server has to have --allow-code") as refused:
+        training_of(script(data), read_tables(None), None)
+    assert refused.value.code == "AccessDeniedException"
+
+
+def test_an_archive_that_leads_out_of_its_folder_is_refused(data: Path, tables: Tables) -> None:
+    request = script(data)
+    with tarfile.open(data / "sourcedir.tar.gz", "w:gz") as archive:
+        member = tarfile.TarInfo("../../outside.py")
+        archive.addfile(member, io.BytesIO(b""))
+    with pytest.raises(ServiceError, match="is no archive of tar"):
+        training_of(request, tables, None)
+    (data / "sourcedir.tar.gz").write_bytes(b"nothing")
+    with pytest.raises(ServiceError, match="is no archive of tar"):
+        training_of(request, tables, None)
+
+
+def changed(request: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    made = copy.deepcopy(request)
+    *parts, last = path.split(".")
+    place: Any = made
+    for part in parts:
+        place = place[int(part)] if part.isdigit() else place[part]
+    place[last] = value
+    return made
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("AlgorithmSpecification.TrainingImage", "me/other:1", "TrainingImage 'me/other:1' is in no table"),
+        ("ResourceConfig.InstanceType", "t9.huge", "InstanceType 't9.huge' is in no table"),
+        ("ResourceConfig.InstanceGroups", [{}], "InstanceGroups and InstanceConfigs are not here"),
+        ("InputDataConfig.0.DataSource", {"FileSystemDataSource": {}}, "'train' has a FileSystemDataSource"),
+        ("InputDataConfig.0.DataSource.S3DataSource.S3DataType", "AugmentedManifestFile", "AugmentedManifestFile"),
+        ("InputDataConfig.1.RecordWrapperType", "RecordIO", "'validation' has RecordWrapperType 'RecordIO'"),
+        ("HyperParameters.csv_weights", "1", "csv_weights is nothing here"),
+    ],
+)
+def test_what_is_not_here_is_named(data: Path, tables: Tables, path: str, value: Any, message: str) -> None:
+    with pytest.raises(ServiceError, match=message) as refused:
+        training_of(changed(training(data), path, value), tables, None)
+    assert refused.value.code == "ValidationException"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("ParameterRanges.AutoParameters", [{"Name": "eta", "ValueHint": "0.3"}], "AutoParameters are not here"),
+        (
+            "ParameterRanges.IntegerParameterRanges.0.MinValue",
+            "few",
+            "'max_depth': MinValue and MaxValue are no numbers",
+        ),
+        ("HyperParameterTuningJobObjective", None, "HyperParameterTuningJobObjective is missing"),
+    ],
+)
+def test_what_no_search_has_is_named(data: Path, tables: Tables, path: str, value: Any, message: str) -> None:
+    request = tuning(data)
+    request["HyperParameterTuningJobConfig"] = changed(request["HyperParameterTuningJobConfig"], path, value)
+    with pytest.raises(ServiceError, match=message):
+        tuning_of(request, tables, None)
+
+
+def test_tables_of_ones_own_come_first(tmp_path: Path) -> None:
+    (tmp_path / "tables.yaml").write_text(
+        "images: [{match: 'mine/', trainer: xgboost}, {match: xgboost, trainer: script}]\n"
+        "instances: [{match: 'ml.m5.*', cpus: 4}, {match: big, cpus: 2, gpus: 1}]\n"
+    )
+    found = read_tables(tmp_path / "tables.yaml")
+    assert (found.image("mine/x:1"), found.image(IMAGE), found.image(PYTORCH)) == ("xgboost", "script", "script")
+    assert found.image("unknown") is None
+    assert [found.instance(name).cpus for name in ("ml.m5.large", "ml.c5.large")] == [4, 1]  # type: ignore[union-attr]
+    assert found.instance("ml.p3.2xlarge").gpus == 1  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("images: [{match: '(', trainer: xgboost}]", "is no regular expression"),
+        ("images: [{match: a, trainer: forest}]", r"images\.0\.trainer"),
+        ("instances: [{match: a, cpus: 0}]", r"instances\.0\.cpus"),
+        ("machines: []", "machines"),
+        (None, "cannot be read"),
+    ],
+)
+def test_a_wrong_table_is_told(tmp_path: Path, text: str | None, message: str) -> None:
+    file = tmp_path / "tables.yaml"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(ConfigurationError, match=message):
+        read_tables(file)

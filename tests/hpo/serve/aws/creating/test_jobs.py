@@ -1,0 +1,128 @@
+"""Jobs that the service's own client creates: whole in the record or not there, and started again where left behind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pandas as pd
+import pytest
+from botocore.exceptions import ClientError
+from moto.server import ThreadedMotoServer
+
+from hpo import jobs
+from hpo.record import Store
+from hpo.serve.aws.creating import jobs as creating, read_tables, request_of, start_left_behind
+from hpo.serve.aws.creating.asked import training_of
+from hpo.serve.aws.creating.jobs import REQUEST
+from tests.support.rows import sqlite_url
+
+Client = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def store_of_files() -> Iterator[str]:
+    """The address of an S3-compatible server with rows in a bucket."""
+    running = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    running.start()
+    host, port = running.get_host_and_port()
+    secret = {"aws_access_key_id": "any", "aws_secret_access_key": "any", "region_name": "us-east-1"}
+    files = boto3.client("s3", endpoint_url=f"http://{host}:{port}", **secret)
+    files.create_bucket(Bucket="bucket")
+    rows = pd.DataFrame({"y": [0, 1] * 40, "a": range(80)}).to_csv(index=False, header=False)
+    for name in ("train", "validation"):
+        files.put_object(Bucket="bucket", Key=f"{name}/rows.csv", Body=rows.encode())
+    yield f"http://{host}:{port}"
+    running.stop()
+
+
+@pytest.fixture(autouse=True)
+def reached(store_of_files: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", store_of_files)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "any")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "any")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+
+
+def request(folder: Path, **changed: Any) -> dict[str, Any]:
+    channels = []
+    for name in ("train", "validation"):
+        source = {"S3DataType": "S3Prefix", "S3Uri": f"s3://bucket/{name}"}
+        channels.append({"ChannelName": name, "ContentType": "text/csv", "DataSource": {"S3DataSource": source}})
+    return {
+        "TrainingJobName": "made",
+        "AlgorithmSpecification": {"TrainingImage": "me/sagemaker-xgboost:1.7-1", "TrainingInputMode": "File"},
+        "RoleArn": "arn:aws:iam::111122223333:role/anybody",
+        "InputDataConfig": channels,
+        "OutputDataConfig": {"S3OutputPath": f"s3://bucket/{folder.name}"},
+        "ResourceConfig": {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 1},
+        "StoppingCondition": {"MaxRuntimeInSeconds": 600},
+        "HyperParameters": {"objective": "binary:logistic", "eval_metric": "auc", "num_round": "3"},
+        **changed,
+    }
+
+
+def ended(store: Store, name: str, seconds: float = 120.0) -> str:
+    until = time.monotonic() + seconds
+    while (status := store.job(name).status) in ("InProgress", "Stopping"):
+        assert time.monotonic() < until, f"{name} is {status} after {seconds:g} s"
+        time.sleep(0.2)
+    return status
+
+
+@pytest.mark.ray
+@pytest.mark.process
+def test_a_client_creates_a_training_that_runs_apart(client: Client, store: Store, tmp_path: Path) -> None:
+    sagemaker, asked = client(read_timeout=180), request(tmp_path)
+    made = sagemaker.create_training_job(**asked)
+    assert made["TrainingJobArn"].endswith("training-job/made")
+    assert ended(store, "made") == "Completed"
+    row = store.job("made")
+    assert request_of(row) == asked
+    assert [(act.kind, act.by, act.door) for act in store.acts("made")] == [("created", "alice", "SageMaker")]
+    described = sagemaker.describe_training_job(TrainingJobName="made")
+    assert described["TrainingJobStatus"] == "Completed"
+    assert described["HyperParameters"]["num_round"] == "3"
+    assert described["ResourceConfig"] == asked["ResourceConfig"]
+    with pytest.raises(ClientError) as refused:
+        sagemaker.create_training_job(**asked)
+    assert refused.value.response["Error"]["Code"] == "ResourceInUse"
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"HyperParameters": {"objective": "binary:logistic", "num_rund": "3"}}, "num_rund"),
+        ({"AlgorithmSpecification": {"TrainingImage": "other", "TrainingInputMode": "File"}}, "is in no table"),
+    ],
+)
+def test_a_request_that_does_not_go_leaves_no_job(
+    client: Client, store: Store, tmp_path: Path, changed: dict[str, Any], message: str
+) -> None:
+    before = [job.name for job in store.jobs()]
+    with pytest.raises(ClientError, match=message) as refused:
+        client(read_timeout=180).create_training_job(**request(tmp_path, **changed))
+    assert refused.value.response["Error"]["Code"] == "ValidationException"
+    assert [job.name for job in store.jobs()] == before
+
+
+@pytest.mark.ray
+@pytest.mark.process
+def test_a_job_that_was_written_and_not_started_is_started(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, url = request(tmp_path), sqlite_url(tmp_path)
+    training, inputs = training_of(asked, read_tables(None), url)
+    job = jobs.NewJob.of(training.settings.changed(), inputs, "made", url, 63, apart=True)
+    replace(job, row=replace(job.row, spec={**job.row.spec, REQUEST: asked})).write()
+    start_left_behind(store, url)
+    assert store.job("made").lease == "", "it may be under way to its driver"
+    monkeypatch.setattr(creating, "LEFT_SECONDS", -1.0)
+    start_left_behind(store, url)
+    assert ended(store, "made") == "Completed"
+    start_left_behind(store, url)  # There is nothing left to do.
