@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-rest test-frameworks test-containers test-all check docs clean
+.PHONY: help setup demo test test-rest test-frameworks test-containers test-clients test-all check docs clean
 
 help:
 	@echo "make setup   make $(VENV) and install everything into it (PYTHON=... chooses the Python, 3.11 or newer)"
@@ -14,6 +14,7 @@ help:
 	@echo "make test    the unit tests, and a real job of each trainer: minutes"
 	@echo "make test-all  all tests; says first which programs have to be installed, and installs the extra 'frameworks'"
 	@echo "make test-containers  build the images of docker/ and run compose.yaml's services in containers; needs root and Podman"
+	@echo "make test-clients  install SageMaker's own clients apart, and run them against hpo serve"
 	@echo "make check   ruff's lint and format, and mypy"
 	@echo "make docs    write what is generated in docs/ anew, and build the site from docs/ into site/"
 	@echo "make clean   remove caches and build output; $(VENV) stays"
@@ -56,7 +57,7 @@ test: $(STAMP)
 
 # A third process for what the others wait for: gangs that start, drivers that are to be missed.
 test-rest: $(STAMP)
-	$(PYTEST) -n 3 -m "not (unit or smoke or frameworks or containers)"
+	$(PYTEST) -n 3 -m "not (unit or smoke or frameworks or containers or clients)"
 
 # One process: each trial is a whole start of a framework, on two workers.
 test-frameworks: $(STAMP)
@@ -66,6 +67,16 @@ test-frameworks: $(STAMP)
 # The first time builds images of some GB, in minutes; they are kept in ~/.cache/warmband-containers, or WARMBAND_CONTAINERS.
 test-containers: $(STAMP)
 	$(PYTEST) -n 0 -m containers
+
+# Each in a virtual environment of its own, in ~/.cache/warmband/clients, or WARMBAND_CLIENTS.
+CLIENTS ?= $(or $(WARMBAND_CLIENTS),$(HOME)/.cache/warmband/clients)
+test-clients: $(STAMP)
+	@mkdir -p "$(CLIENTS)"
+	@for each in "sdk2 sagemaker==2.257.*" "sdk3 sagemaker>=3.27,<4" "cli awscli"; do \
+	  set -- $$each; test -e "$(CLIENTS)/$$1/.installed" && continue; \
+	  $(VENV)/bin/python -m venv "$(CLIENTS)/$$1" && "$(CLIENTS)/$$1/bin/pip" install -q --disable-pip-version-check "$$2" \
+	    && touch "$(CLIENTS)/$$1/.installed" || exit 1; done
+	WARMBAND_CLIENTS="$(CLIENTS)" $(PYTEST) -n 0 -m clients
 
 # All that is missing is said before the first test.
 test-all: $(STAMP)

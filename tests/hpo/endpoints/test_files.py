@@ -71,6 +71,7 @@ def test_wrong_arguments_are_told(files: list[Path], tmp_path: Path, change: dic
         )
 
 
+@pytest.mark.process
 def test_a_file_cut_short_is_told(files: list[Path], tmp_path: Path) -> None:
     whole = files[1].read_bytes()
     files[1].write_bytes(whole[:-100])

@@ -21,6 +21,7 @@ from hpo.jobs.launch import background, ray_jobs as submission
 from hpo.jobs.launch.background import check_can_follow
 from hpo.jobs.launch.ray_jobs import JobsServer, check_no_password, check_pinned
 from hpo.jobs.launch.whereabouts import driver_details, owner, ray_job, without_password
+from hpo.record import ACTS_AS
 from hpo.record.store import Store
 from tests.support.boosting import CHANNELS, make
 from tests.support.postgres import PASSWORD, Postgres
@@ -110,7 +111,9 @@ def test_a_driver_on_a_cluster_is_handed_no_password_and_none_that_is_masked(pos
     for secret in (url, in_query):
         with Store(secret.render_as_string(hide_password=False)) as store:
             assert PASSWORD not in store.url
-            assert background._reaching(store, server) == {}
+            handed = background._reaching(store, server)
+            assert handed.keys() == {ACTS_AS}
+            assert PASSWORD not in str(handed)
     postgres.drop(str(url))
 
 

@@ -56,7 +56,8 @@ best = tuner.best_training_job()
 curve = TrainingJobAnalytics(best, metric_names=["validation:auc"], sagemaker_session=session).dataframe()
 training = session.describe_training_job(best)
 sys.stdout.write(
-    json.dumps(
+    "\n"
+    + json.dumps(
         {
             "status": described["HyperParameterTuningJobStatus"],
             "trials": len(frame),
@@ -68,4 +69,5 @@ sys.stdout.write(
             "workers": training["ResourceConfig"]["InstanceCount"],
         }
     )
+    + "\n"
 )

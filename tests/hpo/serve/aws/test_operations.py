@@ -295,7 +295,11 @@ def test_a_description_says_what_was_asked_for(client: Client, monkeypatch: pyte
     for module in ("tuning_jobs", "training_jobs"):
         monkeypatch.setattr(f"hpo.serve.aws.operations.{module}.request_of", lambda job: asked)
     found = client().describe_hyper_parameter_tuning_job(**{NAME: "bank"})
-    assert found["TrainingJobDefinition"] == definition
+    told = found["TrainingJobDefinition"]
+    assert told["StaticHyperParameters"].pop("_tuning_objective_metric") == "validation:auc"
+    assert told["AlgorithmSpecification"].pop("MetricDefinitions")[0]["Name"] == "validation:auc"
+    assert told.pop("ResourceConfig")["InstanceCount"] == 2
+    assert told == definition, "beside what the service adds, and the SDK counts on"
     limits_now = found["HyperParameterTuningJobConfig"]["ResourceLimits"]
     assert limits_now["MaxRuntimeInSeconds"] == 3600
     assert limits_now["MaxNumberOfTrainingJobs"] != 5, "limits that were raised since are the job's"
