@@ -22,7 +22,7 @@ printed = [{"Name": "train:loss", "Regex": r"epoch=(?P<step>\d+); train:loss=([0
 def estimator(**hyperparameters: float) -> PyTorch:
     return PyTorch(
         "train.py",
-        source_dir=str(Path(__file__).parent / "source"),
+        source_dir=str(Path(__file__).parent / "programs"),
         framework_version="2.1.0",
         py_version="py310",
         role="arn:aws:iam::111122223333:role/anybody",

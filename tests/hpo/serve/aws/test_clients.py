@@ -25,7 +25,7 @@ from hpo.record import Store
 from hpo.serve import Keys
 from trainers.datasets import find, load
 
-pytestmark = pytest.mark.clients
+pytestmark = [pytest.mark.clients, pytest.mark.process, pytest.mark.system]
 
 ROOT = Path(__file__).parents[4]
 CLIENTS = Path(os.environ.get("WARMBAND_CLIENTS", "~/.cache/warmband/clients")).expanduser()
