@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
@@ -53,7 +53,7 @@ def make_app(settings: ServeSettings, service: Service | None = None) -> Guard:
         *_aws(service),
         *_console(service),
     ]
-    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={RefusedError: _refused, Exception: _failed})
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=_ANSWERS)
     guard = Guard(app, settings, service.tokens, service.sessions, {"service": service})
     return guard
 
@@ -96,6 +96,10 @@ def _console(service: Service) -> list[BaseRoute]:
     return found
 
 
+async def _gone(request: Request, error: Exception) -> Response:
+    return RefusedError(400, "Invalid", "the request's body ended before its end").response()
+
+
 async def _healthy(request: Request) -> Response:
     return PlainTextResponse("ok\n")
 
@@ -108,3 +112,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 async def _failed(request: Request, error: Exception) -> Response:
     _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
     return RefusedError(500, "Internal", "the server has a fault; its log says which").response()
+
+
+_ANSWERS = {RefusedError: _refused, ClientDisconnect: _gone, Exception: _failed}
+"""What is answered to errors."""

@@ -21,7 +21,7 @@ HOST = b"Host: localhost\r\n"
 MALFORMED = {
     "no request": b"\r\n\r\n",
     "no target": b"GET\r\n\r\n",
-    "an unknown version": b"GET / HTTP/9.9\r\n" + HOST + b"\r\n",
+    "an unknown version": b"GET /api/jobs HTTP/9.9\r\n" + HOST + b"\r\n",
     "no host": b"GET /api/jobs HTTP/1.1\r\n\r\n",
     "two hosts": b"GET /api/jobs HTTP/1.1\r\n" + HOST + b"Host: other\r\n\r\n",
     "bytes that are no text": b"GET /\xff\xfe HTTP/1.1\r\n" + HOST + b"\r\n",
