@@ -110,7 +110,8 @@ def test_the_posts_steps_run_with_sdk_2(run: Run, folder: Path) -> None:
     assert (found["status"], found["trials"], found["workers"]) == ("Completed", 9, 2)
     assert found["value"] == pytest.approx(found["largest"])
     assert found["value"] > 0.6
-    assert found["curve"][-1] == pytest.approx(found["value"])
+    # The SDK asks for means over a minute each.
+    assert found["curve"][-1] == pytest.approx(found["value"], abs=0.05)
     assert found["artifact"].startswith("s3://bucket/models/post/")
     with Store(store_url(folder)) as store:
         assert [(act.by, act.door) for act in store.acts("post")] == [("alice", "SageMaker")]
