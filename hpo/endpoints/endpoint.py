@@ -101,12 +101,13 @@ def deploy(
         health_check_period_s=_HEALTH_SECONDS,
         graceful_shutdown_timeout_s=10.0,
     )
-    url = f"http://127.0.0.1:{port}/{name}"
+    url, replaced = f"http://127.0.0.1:{port}/{name}", name in serve.status().applications
     try:
         application = deployment(_batching(serve, batch)).bind(scorer, dict(about))
         serve.run(application, name=name, route_prefix=f"/{name}", blocking=False)
     except RuntimeError as error:
-        serve.delete(name)
+        if not replaced:  # The one before may answer on.
+            serve.delete(name)
         raise WarmbandError(f"endpoint {name} did not come up: {error}") from None
     Predictor(name, url).wait(seconds)
     return url
