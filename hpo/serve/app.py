@@ -6,14 +6,13 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib import import_module
-from importlib.util import find_spec
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
+from hpo.serve.console import routes
 from hpo.serve.errors import RefusedError
 from hpo.serve.rest import rest_app
 from hpo.serve.security import Guard, login_routes
@@ -46,14 +45,14 @@ def make_app(settings: ServeSettings, service: Service | None = None) -> Guard:
         service.end()
         service.close()
 
-    routes: list[BaseRoute] = [
+    all_routes: list[BaseRoute] = [
         Route("/healthz", _healthy),
         *login_routes(service.tokens, service.sessions, lambda address: guard.wrong(address)),
         Mount("/api", rest_app()),
         *_aws(service),
-        *_console(service),
+        *routes(service),
     ]
-    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=_ANSWERS)
+    app = Starlette(routes=all_routes, lifespan=lifespan, exception_handlers=_ANSWERS)
     guard = Guard(app, settings, service.tokens, service.sessions, {"service": service})
     return guard
 
@@ -86,14 +85,6 @@ async def _take_up(service: Service) -> None:
         except (WarmbandError, RefusedError) as error:
             _log.warning("jobs that were left behind may not have been started: %s", error)
         await asyncio.sleep(_LOOK_SECONDS)
-
-
-def _console(service: Service) -> list[BaseRoute]:
-    """The console's routes, which take all paths that are left."""
-    if find_spec("hpo.serve.console") is None:
-        return []
-    found: list[BaseRoute] = import_module("hpo.serve.console").routes(service)
-    return found
 
 
 async def _gone(request: Request, error: Exception) -> Response:
