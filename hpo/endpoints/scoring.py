@@ -156,8 +156,9 @@ class TensorScorer:
         """See `Scorer`."""
         import torch
 
+        values = rows.to_numpy(np.float32, copy=True)  # what pandas shares is not writable, which PyTorch warns of
         with torch.inference_mode():
-            found = self._model(torch.from_numpy(rows.to_numpy(np.float32)))
+            found = self._model(torch.from_numpy(values))
         predicted: NDArray[Any] = found.detach().cpu().numpy() if isinstance(found, torch.Tensor) else np.asarray(found)
         if len(predicted) != len(rows):
             raise DataError(f"the model gave {len(predicted)} predictions of {len(rows)} rows; give one a row")
