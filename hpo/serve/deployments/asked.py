@@ -84,7 +84,7 @@ def end(given: Mapping[str, Any]) -> dict[str, Any]:
         if held or os.environ.get("RAY_ADDRESS"):
             with files.locked():
                 if one is not None and held:
-                    os.environ["RAY_ADDRESS"] = one.cluster
+                    one.enter()
                 if recorded or held:
                     delete_endpoint(name, store=given["store"])
         else:

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -35,6 +35,7 @@ class Deployment:
         reason: why it failed.
         cluster: address of the Ray that was started for endpoints; empty where RAY_ADDRESS names one.
         pid: the process that deploys it, later the one that the cluster ends with; 0 until it has begun.
+        keys: environment variables by which other processes are let into that cluster.
         began: when that process began, in unix seconds, since pids are used again.
     """
 
@@ -48,6 +49,11 @@ class Deployment:
     cluster: str = ""
     pid: int = 0
     began: float = 0.0
+    keys: dict[str, str] = field(default_factory=dict)
+
+    def enter(self) -> None:
+        """Has this process join its cluster, once Ray is initialized."""
+        os.environ.update(self.keys, RAY_ADDRESS=self.cluster)
 
     @property
     def lives(self) -> bool:
@@ -82,6 +88,7 @@ class DeploymentFiles:
     def write(self, one: Deployment) -> None:
         """Writes one, in the place of what the file said before."""
         draft = self._folder / f".{one.name}.{os.getpid()}"
+        draft.touch(0o600)  # It has the cluster's key.
         draft.write_text(json.dumps(asdict(one)), "utf-8")
         os.replace(draft, self._folder / f"{one.name}.json")
 

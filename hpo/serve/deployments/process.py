@@ -32,14 +32,14 @@ def main() -> None:
         with files.locked():
             holder = _holder(files)
             if holder is not None:
-                os.environ["RAY_ADDRESS"] = holder.cluster
+                holder.enter()
             joins = bool(os.environ.get("RAY_ADDRESS"))
             _deploy(given)
             if joins and holder is None:
                 files.drop(mine.name)  # The record has it, and its cluster is not ours.
             else:
                 kept = own if holder is None else {"pid": holder.pid, "began": holder.began}
-                files.write(replace(mine, state="RUNNING", cluster=_cluster(), **kept))
+                files.write(replace(mine, state="RUNNING", cluster=_cluster(), keys=_keys(), **kept))
     except Exception as error:
         files.write(replace(mine, state="DEPLOY_FAILED", reason=failed(error)))
         raise
@@ -71,6 +71,10 @@ def _cluster() -> str:
     import ray
 
     return str(ray.get_runtime_context().gcs_address)
+
+
+def _keys() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith("RAY_AUTH_")}
 
 
 def _hold(files: DeploymentFiles) -> None:
