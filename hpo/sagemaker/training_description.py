@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hpo.jobs import RAISED
+from hpo.jobs import RAISED, archive_of
 from hpo.record import JobRow, ReportRow, Store, TrialRow, is_training, status_and_reason, when
 from hpo.sagemaker.analytics import tuned_trials
 from hpo.sagemaker.description import describe, describe_act, training_job_status, whose
@@ -89,7 +89,7 @@ def describe_training(
     response: dict[str, Any] = {
         "TrainingJobName": name,
         "TrainingJobArn": f"{ARN}{name}",
-        "ModelArtifacts": {"S3ModelArtifacts": trial.checkpoint if trial else ""},
+        "ModelArtifacts": {"S3ModelArtifacts": _artifacts(job, trial, name)},
         "TrainingJobStatus": status,
         "SecondaryStatus": transitions[-1]["Status"],
         "HyperParameters": _as_text(
@@ -122,6 +122,17 @@ def describe_training(
         # As there, where the bill is these seconds times the instances.
         response["BillableTimeInSeconds"] = max(1, math.ceil(worker_seconds / workers))
     return response
+
+
+def _artifacts(job: JobRow, trial: TrialRow | None, name: str) -> str:
+    """Where the model is: its archive, where the job makes some, once it has ended with a model."""
+    if trial is None:
+        return ""
+    archive = archive_of(job.spec, name)
+    if not archive:
+        return trial.checkpoint
+    ended = trial.status in ("Completed", "Stopped") and trial.ended_at is not None
+    return archive if ended and trial.files else ""
 
 
 def _status(job: JobRow, trial: TrialRow | None, *, alone: bool) -> tuple[str, str]:

@@ -119,7 +119,8 @@ def _create(given: Mapping[str, Any]) -> None:
     settings = jobs.sized(settings, inputs, lambda line: None)
     longest = jobs.NAME_LENGTH if given["kind"] == "tuning" else NAME_LENGTH
     job = jobs.NewJob.of(settings, inputs, name, store, longest, apart=True)
-    job = replace(job, row=replace(job.row, spec={**job.row.spec, REQUEST: request}))
+    archives = {jobs.ARCHIVES: job.row.spec["storage_path"]}
+    job = replace(job, row=replace(job.row, spec={**job.row.spec, REQUEST: request, **archives}))
     job.write()
     jobs.launch.start(name, store, server, allowed=_code(settings))
 
