@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from hpo.record.tables import (
         HEARD_BEFORE as HEARD_BEFORE,
         LOST_AFTER as LOST_AFTER,
+        MAX_TRIAL_RUNTIME as MAX_TRIAL_RUNTIME,
+        MAX_TRIAL_WAIT as MAX_TRIAL_WAIT,
         POINT as POINT,
         ActKind as ActKind,
         ActRow as ActRow,

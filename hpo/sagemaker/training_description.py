@@ -8,7 +8,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hpo.jobs import RAISED, archive_of
-from hpo.record import JobRow, ReportRow, Store, TrialRow, is_training, status_and_reason, when
+from hpo.record import (
+    MAX_TRIAL_RUNTIME,
+    MAX_TRIAL_WAIT,
+    JobRow,
+    ReportRow,
+    Store,
+    TrialRow,
+    is_training,
+    status_and_reason,
+    when,
+)
 from hpo.sagemaker.analytics import tuned_trials
 from hpo.sagemaker.description import describe, describe_act, training_job_status, whose
 from trainers.checking import did_you_mean
@@ -20,8 +30,13 @@ ARN = "arn:aws:sagemaker:local:000000000000:training-job/"
 LONGEST_REASON = 1024
 """Letters of a reason of failure in the API."""
 
-_LIMITS = {"max_runtime_in_seconds": "MaxRuntimeExceeded", "max_wait": "MaxWaitTimeExceeded"}
-"""Secondary statuses of a job that a limit stopped, by the word that its reason begins with."""
+_LIMITS = {
+    "max_runtime_in_seconds": "MaxRuntimeExceeded",
+    "max_wait": "MaxWaitTimeExceeded",
+    MAX_TRIAL_RUNTIME: "MaxRuntimeExceeded",
+    MAX_TRIAL_WAIT: "MaxWaitTimeExceeded",
+}
+"""Secondary statuses of a job, or of a trial, that a limit stopped, by the word that its reason begins with."""
 
 
 def read_training(store: Store, name: str, trial_id: str | None = None) -> dict[str, Any]:
@@ -86,6 +101,8 @@ def describe_training(
     status, reason = _status(job, trial, alone=alone)
     transitions = list(_transitions(job, trial, status, reason, alone=alone))
     workers = _workers(spec, trial)
+    runtime, wait = ("max_runtime_in_seconds", "max_wait") if alone else (MAX_TRIAL_RUNTIME, MAX_TRIAL_WAIT)
+    longest, in_all = spec.get(runtime), spec.get(wait)
     response: dict[str, Any] = {
         "TrainingJobName": name,
         "TrainingJobArn": f"{ARN}{name}",
@@ -100,10 +117,10 @@ def describe_training(
         "OutputDataConfig": {"S3OutputPath": str(spec.get("storage_path") or "")},
         "ResourceConfig": {"InstanceCount": workers},
         "StoppingCondition": {
-            **({"MaxRuntimeInSeconds": seconds} if (seconds := spec["max_runtime_in_seconds"]) else {}),
-            **({"MaxWaitTimeInSeconds": seconds} if (seconds := spec.get("max_wait")) else {}),
+            **({"MaxRuntimeInSeconds": longest} if longest else {}),
+            **({"MaxWaitTimeInSeconds": in_all} if in_all else {}),
         },
-        "EnableManagedSpotTraining": bool(spec.get("max_wait")),
+        "EnableManagedSpotTraining": bool(in_all),
         "CreationTime": when(job.created_at if alone else _begun(job, trial)),
         "LastModifiedTime": when(job.heard if not (trial and trial.ended_at) else trial.ended_at),
         "SecondaryStatusTransitions": transitions,
@@ -139,7 +156,7 @@ def _status(job: JobRow, trial: TrialRow | None, *, alone: bool) -> tuple[str, s
     """The status in the API's words, and the reason for it."""
     if alone or trial is None:
         return status_and_reason(job)
-    reason = trial.failure_reason
+    reason = trial.failure_reason or (f"{trial.stopped_by} reached" if trial.stopped_by in _LIMITS else "")
     return ("Failed" if trial.status == "Diverged" else training_job_status(trial)), reason
 
 

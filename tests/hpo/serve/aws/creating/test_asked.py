@@ -109,6 +109,16 @@ def test_spot_waits_as_long_as_the_request_says(data: Path, tables: Tables) -> N
     assert made.settings.options["max_wait"] == 900
 
 
+def test_trainings_of_a_search_have_the_limits_of_their_definition(data: Path, tables: Tables) -> None:
+    asked = tuning(data)
+    options = tuning_of(asked, tables, None)[0].settings.options
+    assert (options["max_trial_runtime"], options["max_trial_wait"], options["max_wait"]) == (600, None, None)
+    asked["TrainingJobDefinition"]["EnableManagedSpotTraining"] = True
+    options = tuning_of(asked, tables, None)[0].settings.options
+    assert (options["max_trial_runtime"], options["max_trial_wait"]) == (600, 900)
+    assert options["max_wait"] == 12 * 900, "all of them may wait so long, one after the other"
+
+
 def test_a_search_is_what_its_request_says(data: Path, tables: Tables) -> None:
     criteria = {
         "TargetObjectiveMetricValue": 0.1,
