@@ -14,6 +14,7 @@ from hpo.record import (
     JobRow,
     ReportRow,
     Store,
+    TrialQuery,
     TrialRow,
     is_training,
     status_and_reason,
@@ -51,17 +52,23 @@ def read_training(store: Store, name: str, trial_id: str | None = None) -> dict[
         ConfigurationError: there is no such job or trial.
     """
     job = store.job(name)
-    trials = {trial.trial_id: trial for trial in store.trials(name)}
     if trial_id is None and not is_training(job):
         raise ConfigurationError(f"job {name!r} is a tuning job; name one of its trials")
-    if trial_id is not None and trial_id not in trials:
-        raise ConfigurationError(f"job {name!r} has no trial {trial_id!r}{did_you_mean(trial_id, trials)}")
-    trial = next(iter(trials.values()), None) if trial_id is None else trials[trial_id]
+    trial = next(iter(store.trials(name)), None) if trial_id is None else _found(store, name, trial_id)
     reports = store.reports(name, trial.trial_id) if trial else []
     billed = store.billed(name)
     # All that a training job holds gangs for is its own; what gangs of a search held for no trial is no trial's.
     own = [seconds for (of, _), seconds in billed.items() if is_training(job) or (trial and of == trial.trial_id)]
     return describe_training(job, trial, last=reports[-1] if reports else None, worker_seconds=sum(own))
+
+
+def _found(store: Store, name: str, trial_id: str) -> TrialRow:
+    for _, found in store.find_trials(TrialQuery(most=1, job=name, trial_id=trial_id)):
+        return found
+    trials = {trial.trial_id: trial for trial in store.trials(name)}
+    if trial_id not in trials:
+        raise ConfigurationError(f"job {name!r} has no trial {trial_id!r}{did_you_mean(trial_id, trials)}")
+    return trials[trial_id]
 
 
 def describe_any(store: Store, name: str) -> dict[str, Any]:
