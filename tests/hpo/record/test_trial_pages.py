@@ -111,4 +111,3 @@ def test_a_page_of_ten_thousand_trials_is_quick(database: str) -> None:
         store.trials("many")
         # Of the same machine at the same time, so that a busy one fails nobody.
         assert min(seconds) < (time.perf_counter() - began) / 3, seconds
-        print(f"a page in {max(seconds):.3f} s at most")

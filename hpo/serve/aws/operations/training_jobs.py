@@ -75,7 +75,8 @@ def listed(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:
             begun=span(request, "CreationTime"),
             modified=span(request, "LastModifiedTime"),
         )
-        return behind([*alone, *caller.store.find_trials(query)], request, after)[:most]
+        both: list[tuple[Key, JobRow | TrialRow]] = [*alone, *caller.store.find_trials(query)]
+        return behind(both, request, after)[:most]
 
     shown, more = found_page(caller, "ListTrainingJobs", request, find)
     jobs = {name: caller.store.job(name) for name in {row.job for row in shown if isinstance(row, TrialRow)}}
