@@ -114,7 +114,9 @@ def _search(config: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, 
             target_objective_metric_value=criteria.get("TargetObjectiveMetricValue"),
         )
     if warm := request.get("WarmStartConfig"):
-        parents = [each["HyperParameterTuningJobName"] for each in warm["ParentHyperParameterTuningJobs"]]
+        parents = [each.get("HyperParameterTuningJobName", "") for each in warm["ParentHyperParameterTuningJobs"]]
+        if not all(parents):
+            raise invalid("ParentHyperParameterTuningJobs has one without HyperParameterTuningJobName; give it")
         found["warm_start_config"] = WarmStartConfig(warm["WarmStartType"], parents)
     return found
 

@@ -105,6 +105,8 @@ def _scaling(definition: Definition, tables: Tables) -> ScalingConfig:
     if groups := asked.get("InstanceGroups") or asked.get("InstanceConfigs"):
         raise invalid(f"InstanceGroups and InstanceConfigs are not here ({len(groups)} given); give one InstanceType")
     name, count = str(asked.get("InstanceType", "ml.m5.large")), int(asked.get("InstanceCount", 1))
+    if count < 1:
+        raise invalid(f"InstanceCount is {count}; give the number of workers, 1 or more")
     found = tables.instance(name)
     if found is None:
         raise invalid(f"InstanceType {name!r} is in no table; name it in the file of hpo serve --aws-tables")

@@ -107,7 +107,7 @@ def test_the_posts_steps_run_with_sdk_2(run: Run, folder: Path) -> None:
     assert found["value"] > 0.6
     # The SDK asks for means over a minute each.
     assert found["curve"][-1] == pytest.approx(found["value"], abs=0.05)
-    assert found["artifact"].startswith("s3://bucket/models/post/")
+    assert re.fullmatch(r"s3://bucket/models/post-00\d/output/model\.tar\.gz", found["artifact"])
     with Store(store_url(folder)) as store:
         assert [(act.by, act.door) for act in store.acts("post")] == [("alice", "SageMaker")]
 
