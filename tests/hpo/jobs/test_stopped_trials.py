@@ -101,8 +101,10 @@ class Stopping(Counting):
 
 
 def test_it_is_stopped_from_python_and_shown(tmp_path: Path) -> None:
-    stopping = Stopping(tmp_path)
-    tuner(tmp_path, (stopping,), max_jobs=60).fit(CHANNELS, job_name="job")
+    stopping, said = Stopping(tmp_path), io.StringIO()
+    console = Console(file=said, width=200)
+    tuner(tmp_path, (stopping,), max_jobs=60, console=console).fit(CHANNELS, job_name="job")
+    assert f"1 trial stopped by {user()}" in said.getvalue()
     assert f"Stops at its next report: job-000, asked for by {user()}" in stopping.said
     with Store(stopping.store) as store:
         job, trials, acts = store.job("job"), store.trials("job"), store.acts("job")

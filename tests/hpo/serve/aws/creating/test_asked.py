@@ -200,7 +200,7 @@ def test_programs_run_where_the_server_allows_it(data: Path) -> None:
     assert refused.value.code == "AccessDeniedException"
 
 
-def test_an_archive_that_leads_out_of_its_folder_is_refused(data: Path, tables: Tables) -> None:
+def test_an_archive_that_leads_out_of_its_folder_is_refused(data: Path, tables: Tables, home: Path) -> None:
     request = script(data)
     with tarfile.open(data / "sourcedir.tar.gz", "w:gz") as archive:
         member = tarfile.TarInfo("../../outside.py")
@@ -210,6 +210,7 @@ def test_an_archive_that_leads_out_of_its_folder_is_refused(data: Path, tables: 
     (data / "sourcedir.tar.gz").write_bytes(b"nothing")
     with pytest.raises(ServiceError, match="is no archive of tar"):
         training_of(request, tables, None)
+    assert list((home / "serve" / "sources").iterdir()) == [], "what was unpacked of them goes"
 
 
 def changed(request: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
