@@ -55,7 +55,8 @@ def folder(tmp_path: Path) -> Path:
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where rows go, and few of them at a time."""
     (tmp_path / "scratch").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
+    monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(programs, "BLOCK_BYTES", SMALL)
     monkeypatch.setattr(programs, "SCORED_BYTES", 0)
     return tmp_path / "scratch"
