@@ -124,8 +124,6 @@ class InHand:
             segment = self._program.train(assignment, reports.append, lambda: self._halted)
         except bdb.BdbQuit:
             raise  # Whoever leaves the debugger wants to leave, not to fail a trial.
-        except GangError:
-            raise  # No trial's own error, and there is no other process to go on in.
         except Exception as error:
             if isinstance(error, BrokenWorkerError):
                 self._broken = one_line(error)

@@ -16,7 +16,7 @@ import numpy as np
 from trainers import steady
 from trainers.channels import BASE_MARGIN, WEIGHT, PlacedChannel, Table
 from trainers.checkpoint import UNKNOWN
-from trainers.errors import DataError, DivergedError, GangError, WarmbandError
+from trainers.errors import DataError, DivergedError, GangError, StorageError, WarmbandError, is_away
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never, one_line
 from trainers.process import Scratch, trim
 from trainers.xgboost.booster import CPU, booster_parameters, check_device, device_of, load_booster
@@ -168,14 +168,17 @@ class XGBoostProgram:
 
         Raises:
             GangError: the rows on disk are not there any more; another gang writes them anew.
+            StorageError: the same in hand, where there is no other gang.
         """
         try:
             return self._train(assignment, on_report, halted)
         except Exception as error:
             scratch = self._opened().scratch
-            if scratch is None or isinstance(error, WarmbandError) or scratch.path not in str(error):
+            known = isinstance(error, WarmbandError) or is_away(error)
+            if known or scratch is None or scratch.path not in str(error):
                 raise
-            raise GangError(
+            kind = StorageError if self._opened().context.in_hand else GangError
+            raise kind(
                 f"rows for external_memory cannot be read from {scratch.path} any more: {one_line(error)}; keep what "
                 "clears temporary files away from it, or give TMPDIR another folder"
             ) from error
@@ -292,14 +295,14 @@ class XGBoostProgram:
         """Rows as XGBoost holds them; every worker calls it, and looks for room before any of them writes pages.
 
         Raises:
-            DataError: one of them finds no room; on every worker.
+            StorageError: one of them finds no room; on every worker.
         """
         session = self._opened()
         if session.scratch:
             beside = session.context.local_world_size
             lacking = rows.lacks_room(kind[1], beside) if isinstance(rows, Spooled) else ""
             if lacking := session.peers.first(lacking):
-                raise DataError(lacking)
+                raise StorageError(lacking)
         return matrix(kind, rows, session.context.cpus)
 
     def _evaluation(self, hyperparameters: dict[str, Any]) -> Evaluation:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels import QID, WEIGHT, Coding, Table, framed, from_parts_of, is_sparse, joined, parts_of, unframed
-from trainers.errors import DataError
+from trainers.errors import StorageError
 from trainers.xgboost.matrices.categories import as_xgboost_takes
 
 BLOCK_BYTES = 32 << 20
@@ -34,7 +34,8 @@ class Spooled:
         folder: where a folder for them is made; it goes with that.
 
     Raises:
-        DataError: a block is wrong, or there is no room for it.
+        DataError: a block is wrong.
+        StorageError: there is no room for it.
     """
 
     def __init__(self, blocks: Iterable[Table], folder: str) -> None:
@@ -138,7 +139,7 @@ class Spooled:
                 with (self._folder / name).open("ab") as file:
                     file.write(np.ascontiguousarray(numbers).tobytes())
         except OSError as error:
-            raise DataError(
+            raise StorageError(
                 f"rows for external_memory cannot be written to {self._folder}: {error}; give TMPDIR a folder with "
                 "room for 4 bytes a number and as much again for XGBoost"
             ) from None
