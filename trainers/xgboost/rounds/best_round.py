@@ -81,7 +81,7 @@ class BestRound:
 
     def _goes_on(self, state: Mapping[str, Any]) -> bool:
         """Whether a state is this trial's; that of a training that has ended stands for whoever goes on from it."""
-        return state["ended"] or state.get("trial", self.trial) == self.trial
+        return bool(state["ended"]) or state.get("trial", self.trial) == self.trial
 
     def take(self, report: Report, booster: Any) -> bool:
         """Takes a round's report; returns whether training ends with it.
