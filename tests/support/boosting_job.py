@@ -1,4 +1,4 @@
-"""A job of XGBoost with all that it has: own functions, constraints, several metrics, rows on disk, gangs of two sizes."""
+"""A job of XGBoost with all that it has: own functions, constraints, several metrics, rows on disk, two gang sizes."""
 
 from __future__ import annotations
 
