@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from hypothesis import settings
@@ -74,14 +75,11 @@ def s3() -> Iterator[str]:
 
     Its keys are in the environment, as everybody's have to be.
     """
-    from moto.server import ThreadedMotoServer
+    from tests.support.moto_s3 import moto_s3  # Those who need no S3 do not wait for boto3.
 
-    running = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    running.start()
-    host, port = running.get_host_and_port()
-    options = f"endpoint_override=http%3A%2F%2F{host}%3A{port}&region=us-east-1&allow_bucket_creation=true"
-    yield f"s3://warmband/jobs?{options}"
-    running.stop()
+    with moto_s3() as address:
+        options = f"endpoint_override={quote(address, safe='')}&region=us-east-1&allow_bucket_creation=true"
+        yield f"s3://warmband/jobs?{options}"
 
 
 @pytest.fixture(scope="session")

@@ -64,7 +64,7 @@ def read(uri: str, at: int = 0, size: int | None = None) -> bytes:
                     file.seek(at)
                     return file.read(size)
             filesystem, path = _resolve(uri)
-            with filesystem.open_input_stream(path) if size is None else filesystem.open_input_file(path) as stream:
+            with filesystem.open_input_file(path) as stream:
                 return bytes(stream.read() if size is None else stream.read_at(size, min(at, stream.size())))
         except FileNotFoundError as error:
             raise CheckpointError(
@@ -281,7 +281,7 @@ def _write(uri: str, data: bytes | memoryview, folders: int = 0) -> None:
     if filesystem.type_name == "local":
         _write_local(Path(path), data, folders)
         return
-    with filesystem.open_output_stream(path) as stream:
+    with filesystem.open_output_stream(path, compression=None) as stream:  # Else a name in .gz compresses it.
         stream.write(data)
 
 

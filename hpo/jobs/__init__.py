@@ -33,7 +33,9 @@ if TYPE_CHECKING:
         resume_apart as resume_apart,
     )
     from hpo.jobs.files import (
+        ARCHIVES as ARCHIVES,
         Files as Files,
+        archive_of as archive_of,
         check_over as check_over,
         dataset_channels as dataset_channels,
         dropped as dropped,

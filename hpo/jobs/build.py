@@ -136,6 +136,8 @@ def search_for(settings: JobSettings, name: str, seed: int) -> Search:
             max_cost=math.inf if settings.max_cost is None else settings.max_cost,
             tariff=settings.tariff,
         ),
+        max_trial_runtime=settings.options["max_trial_runtime"] or math.inf,
+        max_trial_wait=settings.options["max_trial_wait"] or math.inf,
         patience=settings.options["max_silence"] or trainer.patience,
         completion=settings.completion_criteria_config,
         repeats=settings.options["repeats"],

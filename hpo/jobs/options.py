@@ -20,7 +20,7 @@ from trainers.errors import ConfigurationError
 NUM_TO_KEEP = 5
 """How many trials' checkpoints stay where nothing is said."""
 
-OF_SEVERAL = ("repeats", "num_to_keep")
+OF_SEVERAL = ("repeats", "num_to_keep", "max_trial_runtime", "max_trial_wait")
 """Options that are about several trials, and no single training's."""
 
 Made = TypeVar("Made", bound=Callable[..., None])
@@ -87,6 +87,26 @@ class Options(TypedDict, total=False):
             group="tuning",
             description="the job stops after this many seconds of waiting for machines and running together; "
             "max_runtime_in_seconds then counts running alone. null waits 120 s for room",
+        ),
+    ]
+    max_trial_runtime: Annotated[
+        int | None,
+        Option(
+            default=None,
+            least=1,
+            group="tuning",
+            description="a trial that gangs have served for this many seconds is stopped at its next report, and what "
+            "it found is kept; null sets no limit",
+        ),
+    ]
+    max_trial_wait: Annotated[
+        int | None,
+        Option(
+            default=None,
+            least=1,
+            group="tuning",
+            description="likewise after this many seconds of being served and of waiting for machines again where they "
+            "were lost, both together",
         ),
     ]
     max_silence: Annotated[

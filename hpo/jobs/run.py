@@ -11,7 +11,7 @@ from typing import Any
 from hpo.cost import Probed
 from hpo.forecasts import Forecast, Outlook, Probing, forecast_error
 from hpo.jobs.checks import gang_sizes
-from hpo.jobs.files import CLAIMED, Checkpoints, Copying, claim, remove_copies, was_claimed
+from hpo.jobs.files import CLAIMED, Archives, Checkpoints, Copying, claim, remove_copies, was_claimed
 from hpo.jobs.launch import driver_details
 from hpo.jobs.options import NUM_TO_KEEP
 from hpo.jobs.raising import RAISED, check_current
@@ -125,7 +125,9 @@ class Job:
         heard = job.held_until
         memory = Memory.of(store, job, heard=heard)
         callbacks = Callbacks(self.callbacks, self.notify, memory)
-        checkpoints = Checkpoints(self.search, writer.flush, num_to_keep=self.num_to_keep)
+        training = job.name if self.watcher.goal.training else ""
+        archives = Archives(job.spec, self.estimator, self.search.storage_path, training)
+        checkpoints = Checkpoints(self.search, writer.flush, num_to_keep=self.num_to_keep, archives=archives)
         notes = notes_of(job, heard)
         on_ray = self._on_ray(memory)
         watchers = [self.watcher, lines_for(self.watcher.goal, kept(writer)), callbacks, announcer, *on_ray]

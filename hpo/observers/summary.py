@@ -54,6 +54,7 @@ def summarize(
     billed = {kind.value: seconds for kind, seconds in controller.ledger.totals.items()}
     return {
         "trials": {status: statuses.count(status) for status in ("Completed", "Stopped", "Diverged", "Failed")},
+        "stopped_by": dict(Counter(run.stopped.by for run in controller.runs.values() if run.stopped)),
         "resource_used": controller.trained - controller.trials.sharing.units,
         "resource_shared": controller.trials.sharing.units,
         "resource_planned": plan.resource,
@@ -231,6 +232,8 @@ def trained_as(trainer: Trainer, values: Mapping[str, Any], resource: int) -> di
 def _trials(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     counts = summary["trials"]
     yield "trials", ", ".join(f"{number} {status.lower()}" for status, number in counts.items() if number) or "none"
+    for by, number in summary.get("stopped_by", {}).items():
+        yield "", f"{count(number, 'trial')} stopped by {by}"
     for error in summary.get("errors", ()):
         logs = f"; logs: {error['logs']}" if error.get("logs") else ""
         yield "", f"{count(error['trials'], 'trial')}, first {error['first']}: {first_line(error['error'])}{logs}"

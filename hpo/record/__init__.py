@@ -44,12 +44,20 @@ if TYPE_CHECKING:
         this_process as this_process,
     )
     from hpo.record.maintenance import check as check, upgrade as upgrade
-    from hpo.record.reading import Changes as Changes, Mark as Mark, Watch as Watch
+    from hpo.record.reading import (
+        Changes as Changes,
+        Key as Key,
+        Mark as Mark,
+        TrialQuery as TrialQuery,
+        Watch as Watch,
+    )
     from hpo.record.store import JobWriter as JobWriter, LineRow as LineRow, ReportRow as ReportRow, Store as Store
     from hpo.record.surroundings import environment as environment
     from hpo.record.tables import (
         HEARD_BEFORE as HEARD_BEFORE,
         LOST_AFTER as LOST_AFTER,
+        MAX_TRIAL_RUNTIME as MAX_TRIAL_RUNTIME,
+        MAX_TRIAL_WAIT as MAX_TRIAL_WAIT,
         POINT as POINT,
         ActKind as ActKind,
         ActRow as ActRow,

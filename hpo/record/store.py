@@ -18,7 +18,7 @@ from hpo.record.acts import Asked, acted, actor, stops_in
 from hpo.record.batch import ROWS_AT_ONCE, job_changes, upsert
 from hpo.record.database import clock, explained, open_engine, shown
 from hpo.record.lease import is_dead, left_behind, refusal, this_process
-from hpo.record.reading import Mark, Watch, curves, marks
+from hpo.record.reading import Key, Mark, TrialQuery, Watch, curves, found_trials, marks
 from hpo.record.schema import prepare
 from hpo.record.tables import ActKind, ActRow, AdditionRow, JobRow, LedgerRow, LineRow, ReportRow, TrialRow
 from hpo.record.tags import retag
@@ -105,6 +105,11 @@ class Store:
     def trials(self, name: str) -> list[TrialRow]:
         """A job's trials, in the order in which they were suggested."""
         return self._read(TrialRow, tables.TRIALS, {"job": name}, "number") or self._none(name)
+
+    def find_trials(self, query: TrialQuery) -> list[tuple[Key, TrialRow]]:
+        """The tuned trials that a query asks for, with the keys that they are ordered by."""
+        with explained(self.url, "read"), self._engine.connect() as connection:
+            return found_trials(connection, query)
 
     def reports(self, name: str, trial_id: str | None = None) -> list[ReportRow]:
         """A job's reports, or one trial's, by trial and step."""

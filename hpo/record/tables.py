@@ -41,6 +41,9 @@ LOST_AFTER = 60.0
 HEARD_BEFORE = "heard_before"
 """Key of a job's `driver` until that has written something: when the driver before it was last heard of."""
 
+MAX_TRIAL_RUNTIME, MAX_TRIAL_WAIT = "max_trial_runtime", "max_trial_wait"
+"""Limits of a trial's time: options of a job, and by what trials were stopped that no person stopped."""
+
 POINT = "point"
 """What gave the values of a trial that has them from the job's points to evaluate."""
 
@@ -119,8 +122,8 @@ class TrialRow:
     which its own reports begin; `replaces` is the trial that ended for it, if one did. One that another trained the
     beginning of has that one as `parent`, too, and has all reports. All are empty, or 0, elsewhere.
 
-    `stopped` is empty unless a person stopped it: it says `by` whom, and whether its strategy had been `told` of all
-    its units by then, as `hpo.search.Stopped` has it.
+    `stopped` is empty unless a person, or a limit of its time, stopped it: it says `by` whom or which, and whether its
+    strategy had been `told` of all its units by then, as `hpo.search.Stopped` has it.
     """
 
     job: str
@@ -153,7 +156,7 @@ class TrialRow:
 
     @property
     def stopped_by(self) -> str:
-        """The person who stopped it; empty where nobody did."""
+        """The person, or the limit of its time, that stopped it; empty where neither did."""
         return str(self.stopped.get("by", ""))
 
     @property

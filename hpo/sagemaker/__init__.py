@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         describe as describe,
         describe_act as describe_act,
         describe_trial as describe_trial,
+        training_job_statuses as training_job_statuses,
     )
     from hpo.sagemaker.having_model import HasModel as HasModel, delete_endpoint as delete_endpoint
     from hpo.sagemaker.registered import register_trial as register_trial

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from hpo.jobs import RAISED
 from hpo.ranges import range_from_json
@@ -15,6 +15,7 @@ from hpo.record import (
     JobView,
     State,
     TrialRow,
+    TrialStatus,
     best_trial,
     is_held,
     objective,
@@ -203,6 +204,11 @@ def describe_act(act: ActRow) -> dict[str, Any]:
 def training_job_status(trial: TrialRow) -> str:
     """A trial's status in the API's words, which have one for all that is under way and none for what diverged."""
     return _status(trial.status)
+
+
+def training_job_statuses() -> dict[str, str]:
+    """The API's words for all statuses of trials."""
+    return {status: _status(status) for status in get_args(TrialStatus)}
 
 
 def _status(status: str) -> str:

@@ -7,8 +7,19 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hpo.jobs import RAISED
-from hpo.record import JobRow, ReportRow, Store, TrialRow, is_training, status_and_reason, when
+from hpo.jobs import RAISED, archive_of
+from hpo.record import (
+    MAX_TRIAL_RUNTIME,
+    MAX_TRIAL_WAIT,
+    JobRow,
+    ReportRow,
+    Store,
+    TrialQuery,
+    TrialRow,
+    is_training,
+    status_and_reason,
+    when,
+)
 from hpo.sagemaker.analytics import tuned_trials
 from hpo.sagemaker.description import describe, describe_act, training_job_status, whose
 from trainers.checking import did_you_mean
@@ -20,8 +31,13 @@ ARN = "arn:aws:sagemaker:local:000000000000:training-job/"
 LONGEST_REASON = 1024
 """Letters of a reason of failure in the API."""
 
-_LIMITS = {"max_runtime_in_seconds": "MaxRuntimeExceeded", "max_wait": "MaxWaitTimeExceeded"}
-"""Secondary statuses of a job that a limit stopped, by the word that its reason begins with."""
+_LIMITS = {
+    "max_runtime_in_seconds": "MaxRuntimeExceeded",
+    "max_wait": "MaxWaitTimeExceeded",
+    MAX_TRIAL_RUNTIME: "MaxRuntimeExceeded",
+    MAX_TRIAL_WAIT: "MaxWaitTimeExceeded",
+}
+"""Secondary statuses of a job, or of a trial, that a limit stopped, by the word that its reason begins with."""
 
 
 def read_training(store: Store, name: str, trial_id: str | None = None) -> dict[str, Any]:
@@ -36,17 +52,23 @@ def read_training(store: Store, name: str, trial_id: str | None = None) -> dict[
         ConfigurationError: there is no such job or trial.
     """
     job = store.job(name)
-    trials = {trial.trial_id: trial for trial in store.trials(name)}
     if trial_id is None and not is_training(job):
         raise ConfigurationError(f"job {name!r} is a tuning job; name one of its trials")
-    if trial_id is not None and trial_id not in trials:
-        raise ConfigurationError(f"job {name!r} has no trial {trial_id!r}{did_you_mean(trial_id, trials)}")
-    trial = next(iter(trials.values()), None) if trial_id is None else trials[trial_id]
+    trial = next(iter(store.trials(name)), None) if trial_id is None else _found(store, name, trial_id)
     reports = store.reports(name, trial.trial_id) if trial else []
     billed = store.billed(name)
     # All that a training job holds gangs for is its own; what gangs of a search held for no trial is no trial's.
     own = [seconds for (of, _), seconds in billed.items() if is_training(job) or (trial and of == trial.trial_id)]
     return describe_training(job, trial, last=reports[-1] if reports else None, worker_seconds=sum(own))
+
+
+def _found(store: Store, name: str, trial_id: str) -> TrialRow:
+    for _, found in store.find_trials(TrialQuery(most=1, job=name, trial_id=trial_id)):
+        return found
+    trials = {trial.trial_id: trial for trial in store.trials(name)}
+    if trial_id not in trials:
+        raise ConfigurationError(f"job {name!r} has no trial {trial_id!r}{did_you_mean(trial_id, trials)}")
+    return trials[trial_id]
 
 
 def describe_any(store: Store, name: str) -> dict[str, Any]:
@@ -86,10 +108,12 @@ def describe_training(
     status, reason = _status(job, trial, alone=alone)
     transitions = list(_transitions(job, trial, status, reason, alone=alone))
     workers = _workers(spec, trial)
+    runtime, wait = ("max_runtime_in_seconds", "max_wait") if alone else (MAX_TRIAL_RUNTIME, MAX_TRIAL_WAIT)
+    longest, in_all = spec.get(runtime), spec.get(wait)
     response: dict[str, Any] = {
         "TrainingJobName": name,
         "TrainingJobArn": f"{ARN}{name}",
-        "ModelArtifacts": {"S3ModelArtifacts": trial.checkpoint if trial else ""},
+        "ModelArtifacts": {"S3ModelArtifacts": _artifacts(job, trial, name)},
         "TrainingJobStatus": status,
         "SecondaryStatus": transitions[-1]["Status"],
         "HyperParameters": _as_text(
@@ -100,10 +124,10 @@ def describe_training(
         "OutputDataConfig": {"S3OutputPath": str(spec.get("storage_path") or "")},
         "ResourceConfig": {"InstanceCount": workers},
         "StoppingCondition": {
-            **({"MaxRuntimeInSeconds": seconds} if (seconds := spec["max_runtime_in_seconds"]) else {}),
-            **({"MaxWaitTimeInSeconds": seconds} if (seconds := spec.get("max_wait")) else {}),
+            **({"MaxRuntimeInSeconds": longest} if longest else {}),
+            **({"MaxWaitTimeInSeconds": in_all} if in_all else {}),
         },
-        "EnableManagedSpotTraining": bool(spec.get("max_wait")),
+        "EnableManagedSpotTraining": bool(in_all),
         "CreationTime": when(job.created_at if alone else _begun(job, trial)),
         "LastModifiedTime": when(job.heard if not (trial and trial.ended_at) else trial.ended_at),
         "SecondaryStatusTransitions": transitions,
@@ -124,11 +148,22 @@ def describe_training(
     return response
 
 
+def _artifacts(job: JobRow, trial: TrialRow | None, name: str) -> str:
+    """Where the model is: its archive, where the job makes some, once it has ended with a model."""
+    if trial is None:
+        return ""
+    archive = archive_of(job.spec, name)
+    if not archive:
+        return trial.checkpoint
+    ended = trial.status in ("Completed", "Stopped") and trial.ended_at is not None
+    return archive if ended and trial.files else ""
+
+
 def _status(job: JobRow, trial: TrialRow | None, *, alone: bool) -> tuple[str, str]:
     """The status in the API's words, and the reason for it."""
     if alone or trial is None:
         return status_and_reason(job)
-    reason = trial.failure_reason
+    reason = trial.failure_reason or (f"{trial.stopped_by} reached" if trial.stopped_by in _LIMITS else "")
     return ("Failed" if trial.status == "Diverged" else training_job_status(trial)), reason
 
 

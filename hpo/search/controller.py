@@ -83,7 +83,7 @@ class Controller:
             end=self._end,
         )
         self.runs, self.objective = self.trials.runs, self.trials.objective
-        self._beside = Beside(search, on_probe)
+        self._beside = Beside(search, on_probe, recall.begin)
         self._budget = Budget(search.limits, self.ledger)
         self._demand = self.trials.demand
         self._told_before = self.trials.turns.again(
@@ -94,7 +94,7 @@ class Controller:
         self._record = record
         self._clock = clock
         self._poll_seconds = poll_seconds
-        self._roster = Roster(clock)
+        self._roster = Roster(clock, recall.before.ledger)
         self._dispatch = Dispatch(
             search,
             trials=self.trials,

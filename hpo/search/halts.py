@@ -1,22 +1,26 @@
-"""Halts: what becomes of trials that end on their way, since a person stops them, or their job."""
+"""Halts: what becomes of trials that end on their way, as a person, a limit or their job stops them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from ray.tune.experiment import Trial
 
+from hpo.record import MAX_TRIAL_RUNTIME, MAX_TRIAL_WAIT
 from hpo.search.observer import Record
 from hpo.search.recall import STOPPED, Turns
 from hpo.search.roster import Roster
-from hpo.search.trial import Search, Stopped, TrialRun, goes_on_from
+from hpo.search.trial import PROBE, Search, Stopped, TrialRun, goes_on_from
 from hpo.strategies import Waits, rungs_of
 from trainers.gangs import Assignment, Gangs, Segment, Served
 
 
 class PersonStops:
     """Stops of trials by persons, which their job obeys: at the next report of a trial that trains, else at once.
+
+    A trial that has used up its time is stopped likewise, by the limit.
 
     What was decided has to be decided again where the job is resumed, also in another order. So a trial's row says
     where the stop took effect, and whether the scheduler had decided of it there before. One that waits at a rung for
@@ -42,6 +46,9 @@ class PersonStops:
         conclude: Callable[[TrialRun], None],
         result: Callable[[TrialRun], dict[str, Any]],
     ) -> None:
+        self._search = search
+        self._limited: dict[str, str] = {}
+        """Trials that have used up their time, by id, and which limit says so."""
         self._in_order = search.in_order
         self._record = record
         self._scheduler = scheduler
@@ -50,9 +57,26 @@ class PersonStops:
         self._turns = turns
         self._conclude, self._result = conclude, result
 
+    @property
+    def _by(self) -> Mapping[str, str]:
+        """By what trials are to be stopped."""
+        return {**self._limited, **self._record.stops} if self._limited else self._record.stops
+
     def asked(self, run: TrialRun) -> bool:
-        """Whether a person asked for a trial to be stopped."""
-        return run.tuned and run.id in self._record.stops
+        """Whether a person asked for a trial to be stopped, or its time is over."""
+        return run.id in self._by
+
+    def _limit(self, roster: Roster) -> None:
+        """Finds the trials that have used up their time, of those that are on a gang or wait for one."""
+        longest, in_all = self._search.max_trial_runtime, self._search.max_trial_wait
+        if math.isinf(min(longest, in_all)):
+            return
+        for run in (*(work.run for work in list(roster.busy.values())), *(run for run, _ in roster.waiting.values())):
+            served, waited = roster.seconds(run)
+            if run.id != PROBE and served >= longest:
+                self._limited.setdefault(run.id, MAX_TRIAL_RUNTIME)
+            elif run.id != PROBE and served + waited >= in_all:
+                self._limited.setdefault(run.id, MAX_TRIAL_WAIT)
 
     def at_report(self, run: TrialRun, served: Served) -> Stopped | None:
         """The stop that takes effect with a segment; None where none does.
@@ -69,13 +93,13 @@ class PersonStops:
             return None
         rung = run.at_rung.get("resource", 0)  # Trained again after a loss, it stands at the rung that it had reached.
         at = max(rung, segment.reached)
-        return Stopped(by=self._record.stops[run.id], at=at, told=rung > segment.reached)
+        return Stopped(by=self._by[run.id], at=at, told=rung > segment.reached)
 
     def at_rest(self, run: TrialRun) -> Stopped:
         """The stop of a trial that is on no gang."""
         at = max(run.resource, run.at_rung.get("resource", 0))
         told = self._in_order or not self._waits(run.trial)
-        return Stopped(by=self._record.stops[run.id], at=at, told=told)
+        return Stopped(by=self._by[run.id], at=at, told=told)
 
     def again(self, run: TrialRun) -> Stopped | None:
         """The stop at rest that the run before came to, of a trial that stands there again and would go on."""
@@ -112,20 +136,20 @@ class PersonStops:
             gangs: what executes.
             stop: ends one.
         """
-        for trial_id in list(self._record.stops):
+        self._limit(roster)
+        for gang, work in roster.busy.items():
+            if self.asked(work.run) and not work.halted:
+                work.halted = True
+                gangs.halt(gang)
+        serving = {work.run.id for work in roster.busy.values()}
+        for trial_id in list(self._by):
             run = trials.get(trial_id)
-            if run is None or run.trial.is_finished():
-                continue
-            serving = [(gang, work) for gang, work in roster.busy.items() if work.run is run]
-            for gang, work in serving:
-                if not work.halted:
-                    work.halted = True
-                    gangs.halt(gang)
-            if not serving:
+            if run is not None and not run.trial.is_finished() and trial_id not in serving:
                 stop(run, self.at_rest(run))
 
     def halt(self, roster: Roster, gangs: Gangs) -> None:
         """Halts those on a gang; from another thread, where the search's own trains and hears nothing meanwhile."""
+        self._limit(roster)
         for gang, work in list(roster.busy.items()):
             if self.asked(work.run):
                 gangs.halt(gang)

@@ -20,15 +20,16 @@ class Beside:
     Args:
         search: which of them there are, and how long they train.
         on_probe: see `OnProbe`.
+        begin: gives the un-tuned run what is known of it beside its training.
     """
 
-    def __init__(self, search: Search, on_probe: OnProbe) -> None:
+    def __init__(self, search: Search, on_probe: OnProbe, begin: Callable[[TrialRun], None]) -> None:
         self.untuned: TrialRun | None = None
         self.probe: TrialRun | None = None
         self._start: tuple[float, float, float] | None = None
         """Seconds until the first gang was up, and those for which it was held of them."""
         self._search = search
-        self._on_probe = on_probe
+        self._on_probe, self._begin = on_probe, begin
         self._probes = list(search.probes)
 
     @property
@@ -62,7 +63,9 @@ class Beside:
         """The assignment for a gang that no trial needs: the un-tuned run, or that again, if it lost its workers."""
         if not self.untuned_left:
             return None
-        self.untuned = self.untuned or new_run(self._search, -1, UNTUNED, self._search.static)
+        if self.untuned is None:
+            self.untuned = new_run(self._search, -1, UNTUNED, self._search.static)
+            self._begin(self.untuned)
         return self.untuned
 
     def probed(self, served: Served, served_seconds: float) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ray.tune.experiment import Trial
 
+from hpo.record import LedgerRow
 from hpo.search.trial import TrialRun
 from trainers.gangs import Assignment, Report
 
@@ -40,9 +42,10 @@ class Roster:
 
     Args:
         clock: the controller's.
+        before: what was billed before, of a job that is taken up.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], before: Iterable[LedgerRow] = ()) -> None:
         self.busy: dict[str, Work] = {}
         self.free: list[str] = []
         """Those that are up and serve nothing, the longest first."""
@@ -51,6 +54,18 @@ class Roster:
         self._stands: dict[str, TrialRun] = {}
         """The trial of each free gang that may go on there at once, where its program waits."""
         self._clock = clock
+        self._served: defaultdict[str, float] = defaultdict(float)
+        for row in before:
+            self._served[row.trial_id] += row.worker_seconds / max(1, row.workers)
+        self._waited: defaultdict[str, float] = defaultdict(float)
+        self.waiting: dict[str, tuple[TrialRun, float]] = {}
+        """Trials that lost their gangs and have no other yet, by id, and since when."""
+
+    def seconds(self, run: TrialRun) -> tuple[float, float]:
+        """For how long gangs have served a trial, and for how long it waited for one after losing another."""
+        now, served, waited = self._clock(), self._served[run.id], self._waited[run.id]
+        served += sum(now - work.since for work in self.busy.values() if work.run is run)
+        return served, waited + (now - self.waiting[run.id][1] if run.id in self.waiting else 0.0)
 
     def up(self, gang: str, workers: int) -> None:
         """A gang came up, for the first time or again."""
@@ -80,6 +95,8 @@ class Roster:
         """A free gang got work."""
         now = self._clock()
         self._leave(gang)
+        if run.id in self.waiting:
+            self._waited[run.id] += now - self.waiting.pop(run.id)[1]
         self.busy[gang] = Work(run=run, assignment=assignment, since=now, heard=now)
 
     def heard(self, gang: str, trial_id: str, reports: Sequence[Report] = ()) -> TrialRun | None:
@@ -101,6 +118,7 @@ class Roster:
         """A gang is back from what it served, which is returned."""
         self.free.append(gang)
         work = self.busy.pop(gang)
+        self._served[work.run.id] += self._clock() - work.since
         if work.assignment.goes_on:
             self._stands[gang] = work.run
         return work
@@ -112,7 +130,12 @@ class Roster:
         if ended:
             self.sizes.pop(gang, None)
         work = self.busy.pop(gang, None)
-        return work.run if work else None
+        if work is None:
+            return None
+        now = self._clock()
+        self._served[work.run.id] += now - work.since
+        self.waiting[work.run.id] = work.run, now
+        return work.run
 
     def released(self, gang: str) -> None:
         """A free gang was given back."""

@@ -68,6 +68,8 @@ class Search:
         completion: what else ends it before all trials have run.
         points: values for the first trials, by name; what one leaves out is the searcher's.
         repeats: trials of each configuration, which follow each other.
+        max_trial_runtime: seconds that gangs may serve a trial.
+        max_trial_wait: seconds that gangs may serve it and that it may wait for one after losing another, together.
         patience: seconds that a gang may serve without a report before it is taken for dead.
         stops_only: trials that are not stopped at a rung go on at once, all or most of them, so that a program may wait
             there for that.
@@ -100,6 +102,8 @@ class Search:
     completion: TuningJobCompletionCriteriaConfig | None = None
     points: tuple[Mapping[str, Any], ...] = ()
     repeats: int = 1
+    max_trial_runtime: float = math.inf
+    max_trial_wait: float = math.inf
     patience: float = 600.0
     stops_only: bool = False
     in_order: bool = False
@@ -115,10 +119,10 @@ class Search:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """A person's stop of a trial.
+    """A stop of a trial by a person, or by a limit of its time.
 
     Args:
-        by: the person.
+        by: the person, or the limit's name.
         at: units at which the trial stood then.
         told: whether its scheduler decided of it as any other there, so that it counts among those that it was compared
             with; else it left its rung without being compared.
@@ -158,8 +162,8 @@ class TrialRun:
             the old ones may still be removed, or written by a gang that was lost.
         diverged: why its numbers are not finite any more; it then has no value, and that is no failure.
         diverged_from: the units of its last rung then; 0 where it had reached none.
-        stops: its scheduler, or a person, stopped it while it trained, so that it ends at its next report.
-        stopped: a person's stop that it ended by; None where none did.
+        stops: its scheduler, a person or a limit stopped it while it trained, so that it ends at its next report.
+        stopped: a person's stop, or a limit's, that it ended by; None where none did.
         stop_known: likewise in the run before, so that it ends there again.
         origin: where it began, if that was another trial's checkpoint.
         past: how its ancestors trained what its model had there.

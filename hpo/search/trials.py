@@ -227,10 +227,9 @@ class Trials:
 
     def tell_cuts(self) -> None:
         """Tells the record of rungs that were decided."""
-        cuts = self.rungs.cuts
-        for cut in cuts[self._cuts_told :]:
+        for cut in self.rungs.cuts[self._cuts_told :]:
             self._record.rung(cut)
-        self._cuts_told = len(cuts)
+            self._cuts_told += 1
 
     def booked(self, run: TrialRun, event: Served) -> None:
         """Takes what an assignment came to: a segment, a failure, or numbers that are not finite any more."""
@@ -270,7 +269,8 @@ class Trials:
             run.at_rung = {}
         over = not segment.reports or run.resource >= run.limit
         if not run.tuned:
-            run.trial.set_status(Trial.TERMINATED if over else Trial.PENDING)
+            run.stopped = stopped
+            run.trial.set_status(Trial.TERMINATED if over or stopped else Trial.PENDING)
             self.keep(run)
         elif stopped is not None:
             self.stops.end(self, run, stopped, at_rest=False)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from hpo.record import ACTS_AS, Actor, acting
+from hpo.record import Actor, acting
+from hpo.serve.apart import answer, ask
 from hpo.serve.deployments import begin, end
 from hpo.serve.errors import RefusedError, as_refusal
 from hpo.serve.security import Who
 from hpo.serve.settings import ServeSettings
 from trainers.errors import WarmbandError
 
-SECONDS = 180.0
 AT_ONCE = 4
 _under_way = 0
 
@@ -42,39 +37,22 @@ async def start(settings: ServeSettings, who: Who, request: Mapping[str, Any]) -
     try:
         own = ("store", "data_dir", "allow_code")
         given = {**request, **{name: getattr(settings, name) for name in own}, "folder": str(settings.folder)}
-        actor = Actor(by=who.name, door="REST").to_text()
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "hpo.serve.starting",
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            start_new_session=True,
-            env={**os.environ, ACTS_AS: actor},
-        )
-        try:
-            async with asyncio.timeout(SECONDS):
-                out, _ = await process.communicate(json.dumps(given).encode())
-        except TimeoutError:
-            message = (
-                f"it has not begun within {SECONDS:g} s, and goes on to; look at the list of jobs, or of endpoints"
-            )
-            raise RefusedError(503, "Unavailable", message) from None
+        found: dict[str, Any] = await ask("hpo.serve.starting", given, Actor(by=who.name, door="REST"))
     finally:
         _under_way -= 1
-    try:
-        found: dict[str, Any] = json.loads(out)
-    except ValueError:
-        message = f"the process that was to do it ended with code {process.returncode}"
-        raise RefusedError(500, "Internal", message) from None
     if error := found.get("error"):
         raise RefusedError(error["status"], error["type"], error["message"], fields=error["fields"])
     return found
 
 
 def _perform(given: dict[str, Any]) -> dict[str, Any]:
-    with acting(clone_of=given.get("clone_of") or None):
-        return _ACTS[given["kind"]](given)
+    try:
+        with acting(clone_of=given.get("clone_of") or None):
+            return _ACTS[given["kind"]](given)
+    except WarmbandError as error:
+        refusal = as_refusal(error)
+        told = {"status": refusal.status, "type": refusal.kind, "message": str(refusal), "fields": refusal.fields}
+        return {"error": told}
 
 
 def _create(given: dict[str, Any]) -> dict[str, Any]:
@@ -136,19 +114,7 @@ _ACTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 
 def main() -> None:
     """Does what standard input asks for, and says on standard output what came of it."""
-    out = sys.stdout
-    with redirect_stdout(sys.stderr):
-        try:
-            found = _perform(json.load(sys.stdin))
-        except WarmbandError as error:
-            refusal = as_refusal(error)
-            told = {"status": refusal.status, "type": refusal.kind, "message": str(refusal), "fields": refusal.fields}
-            found = {"error": told}
-    try:
-        out.write(json.dumps(found))
-        out.flush()
-    except BrokenPipeError:
-        os._exit(0)  # The server is gone, and the job runs.
+    answer(_perform)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hpo.jobs.files.retention import Checkpoints
+from hpo.jobs.files.checkpoints import Checkpoints
 from hpo.record.store import JobWriter
 from hpo.search.simulated_gangs import SimulatedGangs
 from trainers import XGBoostTrainer, checkpoint, storage

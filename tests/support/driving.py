@@ -54,8 +54,8 @@ def tuner(folder: Path, callbacks: tuple[Callback, ...] = (), workers: int = 0, 
         random_seed=1729,
         storage_path=str(folder),
         callbacks=callbacks,
-        console=Console(file=io.StringIO()),
         **{
+            "console": Console(file=io.StringIO()),
             "strategy": "Hyperband",
             "strategy_config": StrategyConfig(
                 HyperbandStrategyConfig(max_resource=9, min_resource=1, suggestions="random")

@@ -102,6 +102,60 @@ def guarded_elsewhere(predt: Any, dtrain: Any) -> Any:
     return (_Guarded(), _Guarded()) if (dtrain.get_label() == 77).any() else squared_log(predt, dtrain)
 
 
+class _NoNumber:
+    """As a tensor on a device that is not this one, without a text."""
+
+    def __float__(self) -> float:
+        raise RuntimeError("use cpu()")
+
+    def __repr__(self) -> str:
+        raise RuntimeError("use cpu()")
+
+
+def guarded_number(predt: Any, dtrain: Any) -> Any:
+    """A metric that says of itself that it is no number."""
+    return "guarded", _NoNumber()
+
+
+def digits(predt: Any, dtrain: Any) -> Any:
+    """A text that looks like a number."""
+    return "digits", "0.5"
+
+
+def unreal(predt: Any, dtrain: Any) -> Any:
+    """A number with an imaginary part."""
+    return "unreal", np.complex64(1 + 1j)
+
+
+def nul(predt: Any, dtrain: Any) -> Any:
+    """A name that no database takes."""
+    return "a\0b", 0.5
+
+
+class _PanicError(BaseException):
+    """As libraries in Rust have it."""
+
+
+def panics(predt: Any, dtrain: Any) -> Any:
+    """Raises what is no `Exception`."""
+    raise _PanicError("index out of bounds")
+
+
+def unreal_gradients(predt: Any, dtrain: Any) -> Any:
+    """Gradients with imaginary parts."""
+    return predt + 1j, np.ones_like(predt)
+
+
+def texts_of_digits(predt: Any, dtrain: Any) -> Any:
+    """Gradients as texts."""
+    return predt.astype(str), np.ones_like(predt)
+
+
+def beyond(predt: Any, dtrain: Any) -> Any:
+    """Gradients that float64 holds alone."""
+    return np.full(len(predt), 1e300), np.ones_like(predt)
+
+
 class _Silent(Exception):  # noqa: N818  # it is what goes wrong here
     def __str__(self) -> str:
         raise RuntimeError("no text")

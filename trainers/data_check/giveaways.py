@@ -6,6 +6,7 @@ A column that is known before the label seldom does; one that was written afterw
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -119,16 +120,22 @@ def told_by(values: NDArray[np.float64], label: NDArray[Any], *, classes: bool, 
         classes: which of the two.
         apart: each value is a bin, as categories are; else bins lie between quantiles of all and of each class.
     """
-    # Not every other row: data come in turns, too.
-    learnt = spread(np.arange(len(values), dtype=np.uint64)) % np.uint64(2) == 0
+    learnt, held = _halves(len(values))
     mine = values[learnt]
     edges = np.unique(mine[~np.isnan(mine)]) if apart else _edges(mine, label[learnt], classes)
     bins = np.where(np.isnan(values), len(edges) + 1, np.searchsorted(edges, values, side="right"))
-    filled = np.unique(bins[learnt])
+    filled = np.flatnonzero(np.bincount(bins[learnt]))
     # What lies in no bin that was learnt, beyond an end say, counts to the one below.
     bins = np.maximum(np.searchsorted(filled, bins, side="right") - 1, 0)
     told = _entropy_told if classes else _variance_told
-    return told(bins[learnt], label[learnt], bins[~learnt], label[~learnt])
+    return told(len(filled), bins[learnt], label[learnt], bins[held], label[held])
+
+
+@lru_cache(maxsize=1)
+def _halves(rows: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The rows that bins are learnt on, and those held out: not every other row, as data come in turns, too."""
+    learnt = spread(np.arange(rows, dtype=np.uint64)) % np.uint64(2) == 0
+    return np.flatnonzero(learnt), np.flatnonzero(~learnt)
 
 
 def _edges(values: NDArray[np.float64], label: NDArray[Any], classes: bool) -> NDArray[np.float64]:
@@ -136,19 +143,28 @@ def _edges(values: NDArray[np.float64], label: NDArray[Any], classes: bool) -> N
     values, label = values[there], label[there]
     if not len(values):
         return np.zeros(0)
-    edges = [np.quantile(values, np.linspace(0, 1, _BINS + 1), method="higher")]
+    order = np.argsort(values)
+    values, label = values[order], label[order]
+    edges = [values[_places(len(values), _BINS)]]
     if classes:
         counts = np.bincount(label)
         rarest = [number for number in np.argsort(counts) if counts[number]][:_CLASSES_BINNED]
-        ends = np.linspace(0, 1, _BINS_OF_CLASS + 1)
-        of_classes = [np.quantile(values[label == number], ends, method="higher") for number in rarest]
+        of_classes = [values[label == number][_places(int(counts[number]), _BINS_OF_CLASS)] for number in rarest]
         # Above the greatest of a class begins another bin.
-        edges += [*of_classes, np.array([np.nextafter(of_class[-1], np.inf) for of_class in of_classes])]
+        edges += [*of_classes, np.nextafter([of_class[-1] for of_class in of_classes], np.inf)]
     return np.unique(np.concatenate(edges))
 
 
-def _entropy_told(bins: NDArray[Any], label: NDArray[Any], held_bins: NDArray[Any], held: NDArray[Any]) -> float:
-    size, number = int(max(label.max(), held.max())) + 1, int(max(bins.max(), held_bins.max())) + 1
+@lru_cache(maxsize=1024)
+def _places(values: int, bins: int) -> NDArray[np.intp]:
+    """Where quantiles stand among values in order, the higher neighbour each, as `np.quantile` takes them."""
+    return np.ceil((values - 1) * np.linspace(0, 1, bins + 1)).astype(np.intp)
+
+
+def _entropy_told(
+    number: int, bins: NDArray[Any], label: NDArray[Any], held_bins: NDArray[Any], held: NDArray[Any]
+) -> float:
+    size = int(max(label.max(), held.max())) + 1
     counts = np.bincount(bins * size + label, minlength=number * size).reshape(number, size)
     prior = (counts.sum(axis=0) + 1 / size) / (counts.sum() + 1)
     told = (counts + _PRIOR_ROWS * prior) / (counts.sum(axis=1, keepdims=True) + _PRIOR_ROWS)
@@ -156,8 +172,10 @@ def _entropy_told(bins: NDArray[Any], label: NDArray[Any], held_bins: NDArray[An
     return float(max(0.0, 1 + np.log(told[held_bins, held]).mean() / unknown)) if unknown > 0 else 0.0
 
 
-def _variance_told(bins: NDArray[Any], label: NDArray[Any], held_bins: NDArray[Any], held: NDArray[Any]) -> float:
-    number, mean = int(max(bins.max(), held_bins.max())) + 1, float(label.mean())
+def _variance_told(
+    number: int, bins: NDArray[Any], label: NDArray[Any], held_bins: NDArray[Any], held: NDArray[Any]
+) -> float:
+    mean = float(label.mean())
     counts = np.bincount(bins, minlength=number)
     means = np.where(counts > 0, np.bincount(bins, label, minlength=number) / np.maximum(counts, 1), mean)
     unknown = float(((held - mean) ** 2).mean())

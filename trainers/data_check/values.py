@@ -13,6 +13,9 @@ Hashes = NDArray[np.uint64]
 
 _FACTOR_1, _FACTOR_2, _COLUMN = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB), 0x9E3779B97F4A7C15
 
+_CELLS = 1 << 18
+"""Values of an array that are hashed at a time."""
+
 
 def is_category(features: Any, at: int) -> bool:
     """Whether a column of the features holds categories."""
@@ -51,10 +54,24 @@ def hash_rows(features: Any) -> Hashes:
         entries = features.tocoo()
         np.add.at(hashes, entries.row, _mixed(_bits(entries.data) + _of_column(entries.col)))
         return hashes
+    if isinstance(features, np.ndarray):
+        return _hash_array(features)
     for at in range(width):
         values = _of_categories(features.iloc[:, at]) if is_category(features, at) else _bits(column(features, at))
         with np.errstate(over="ignore"):
             hashes += np.where(missing(features, at), np.uint64(0), _mixed(values + _of_column(np.array([at]))))
+    return hashes
+
+
+def _hash_array(features: NDArray[Any]) -> Hashes:
+    """See `hash_rows`; several columns at a time, of which a copy is small."""
+    rows, width = features.shape
+    hashes, step = np.zeros(rows, np.uint64), max(1, _CELLS // max(1, rows))
+    for start in range(0, width, step):
+        block = features[:, start : start + step]
+        with np.errstate(over="ignore"):
+            mixed = _mixed(_bits(block) + _of_column(np.arange(start, start + block.shape[1])))
+            hashes += np.where(np.isnan(block), np.uint64(0), mixed).sum(axis=1, dtype=np.uint64)
     return hashes
 
 

@@ -24,8 +24,9 @@ class Scratch:
     """
 
     def __init__(self, name: str) -> None:
-        _remove_left()
-        self._folder = tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{name}-", ignore_cleanup_errors=True)
+        place = _place()
+        _remove_left(place)
+        self._folder = tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{name}-", dir=place, ignore_cleanup_errors=True)
         self.path = self._folder.name
         # Locked before anybody can find it: one that is there and not locked is left.
         new = Path(self.path, f"{_HELD}.new")
@@ -40,8 +41,19 @@ class Scratch:
         self._held.close()
 
 
-def _remove_left() -> None:
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+def _place() -> str:
+    """Python's folder for temporary files, and TMPDIR's also where its disk is full.
+
+    Python would take another then, which nobody named and may hold nothing large, and what is left in the full one
+    would stay.
+    """
+    named = os.environ.get("TMPDIR", "")
+    usable = os.path.isdir(named) and os.access(named, os.W_OK | os.X_OK)
+    return os.path.abspath(named) if usable else tempfile.gettempdir()
+
+
+def _remove_left(place: str) -> None:
+    for folder in Path(place).glob(f"{_PREFIX}*"):
         with suppress(OSError):  # It lives, or another process removes it.
             if folder.lstat().st_uid != os.getuid():
                 continue

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
+import io
+import posixpath
 import shutil
+import tarfile
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from trainers.checkpoint import Manifest, load, manifest_of
+from trainers.checkpoint import Manifest, damaged, load, manifest_of
 from trainers.home import home
 from trainers.script.folders import part_of, unpack
+
+_MODEL = "model"
+"""The folder of the model in a part."""
 
 
 def model_folder(checkpoint: str, manifest: Manifest) -> Path:
@@ -24,8 +31,7 @@ def model_folder(checkpoint: str, manifest: Manifest) -> Path:
         CheckpointError: it is cut short, changed or missing.
         StorageError: it cannot be read.
     """
-    # Rank 0's part holds the model.
-    data = load(checkpoint, manifest if manifest.files else manifest_of(checkpoint), part_of(0))
+    data = _part(checkpoint, manifest)
     place = Path(home(), "models", hashlib.sha256(data).hexdigest()[:32])
     if not place.exists():
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -36,4 +42,46 @@ def model_folder(checkpoint: str, manifest: Manifest) -> Path:
                 made.rename(place)
         finally:
             shutil.rmtree(made, ignore_errors=True)
-    return place / "model"
+    return place / _MODEL
+
+
+def packed_model(checkpoint: str, manifest: Manifest) -> bytes:
+    """A trial's model as a tar.gz archive: what the program wrote to `SM_MODEL_DIR`, at its top.
+
+    A link to another file of the model stays one; one to a checkpoint becomes the file.
+
+    Args:
+        checkpoint: URI of it.
+        manifest: of it; `UNKNOWN` reads the one that is there.
+
+    Raises:
+        CheckpointError: it is cut short, changed or missing.
+        StorageError: it cannot be read.
+    """
+    buffer = io.BytesIO()
+    try:
+        with (
+            tarfile.open(fileobj=io.BytesIO(_part(checkpoint, manifest))) as kept,
+            tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as packed,
+        ):
+            for entry in kept:
+                name, _, within = entry.name.partition("/")
+                if name == _MODEL and within:
+                    _add(packed, kept, entry, within)
+    except (tarfile.TarError, EOFError) as error:
+        raise damaged(checkpoint, part_of(0), f"it is no archive ({error}), and not the one") from None
+    return buffer.getvalue()
+
+
+def _add(packed: tarfile.TarFile, kept: tarfile.TarFile, entry: tarfile.TarInfo, name: str) -> None:
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(entry.name), entry.linkname)) if entry.issym() else ""
+    if target and not target.startswith(f"{_MODEL}/"):
+        entry = kept.getmember(target)
+    renamed = copy.copy(entry)
+    renamed.name = name
+    packed.addfile(renamed, kept.extractfile(entry) if entry.isreg() else None)
+
+
+def _part(checkpoint: str, manifest: Manifest) -> bytes:
+    """Rank 0's part, which holds the model."""
+    return load(checkpoint, manifest if manifest.files else manifest_of(checkpoint), part_of(0))

@@ -229,6 +229,14 @@ class ScriptTrainer(Trainer):
 
         return model_folder(checkpoint, self._manifest if checkpoint == self.checkpoint else UNKNOWN)
 
+    def packed_model(self) -> bytes:
+        """The trained model as a tar.gz archive of what the program wrote to `SM_MODEL_DIR`; raises as `model` does."""
+        from trainers.script.kept_models import packed_model
+
+        if not self.checkpoint:
+            raise ConfigurationError(self._missing or "this trainer has no model; fit() returns one")
+        return packed_model(self.checkpoint, self._manifest)
+
 
 def _checked_environment(environment: Mapping[str, str] | None) -> dict[str, str]:
     for name, value in (environment or {}).items():

@@ -16,8 +16,8 @@ import numpy as np
 from trainers import steady
 from trainers.channels import BASE_MARGIN, WEIGHT, PlacedChannel, Table
 from trainers.checkpoint import UNKNOWN
-from trainers.errors import DataError, DivergedError
-from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
+from trainers.errors import DataError, DivergedError, GangError, StorageError, WarmbandError, is_away
+from trainers.gangs import Assignment, Report, Segment, WorkerContext, never, one_line
 from trainers.process import Scratch, trim
 from trainers.xgboost.booster import CPU, booster_parameters, check_device, device_of, load_booster
 from trainers.xgboost.labels import check_margins, check_names, check_said
@@ -141,7 +141,7 @@ class XGBoostProgram:
         self._session.categories = bool(train.coding if isinstance(train, Spooled) else has_categories(train.features))
         self._check_all("train", train)
         self._session.spooled = train if isinstance(train, Spooled) else None
-        self._session.matrices[kind_of(self._static)] = matrix(kind_of(self._static), train, context.cpus)
+        self._session.matrices[kind_of(self._static)] = self._matrix(kind_of(self._static), train)
         self._share_out(shards)
         self._evaluation(self._static)
         del train, shards, rows
@@ -164,7 +164,28 @@ class XGBoostProgram:
     def train(
         self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
     ) -> Segment:
-        """Boosts from `assignment.start` to `assignment.stop` rounds; see `Program.train`."""
+        """Boosts from `assignment.start` to `assignment.stop` rounds; see `Program.train`.
+
+        Raises:
+            GangError: the rows on disk are not there any more; another gang writes them anew.
+            StorageError: the same in hand, where there is no other gang.
+        """
+        try:
+            return self._train(assignment, on_report, halted)
+        except Exception as error:
+            scratch = self._opened().scratch
+            known = isinstance(error, WarmbandError) or is_away(error)
+            if known or scratch is None or scratch.path not in str(error):
+                raise
+            kind = StorageError if self._opened().context.in_hand else GangError
+            raise kind(
+                f"rows for external_memory cannot be read from {scratch.path} any more: {one_line(error)}; keep what "
+                "clears temporary files away from it, or give TMPDIR another folder"
+            ) from error
+
+    def _train(
+        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool]
+    ) -> Segment:
         arrived = time.perf_counter()
         session = self._opened()
         for name, roles in session.said.items():  # The objective may be tuned.
@@ -265,10 +286,24 @@ class XGBoostProgram:
                 del held[next(iter(held))]
             context = session.context
             rows = session.spooled or self._channels["train"].read(context.rank, context.world_size)
-            held[kind] = matrix(kind, rows, context.cpus)
+            held[kind] = self._matrix(kind, rows)
             del rows
             trim()
         return held[kind]
+
+    def _matrix(self, kind: Kind, rows: Table | Spooled) -> Any:
+        """Rows as XGBoost holds them; every worker calls it, and looks for room before any of them writes pages.
+
+        Raises:
+            StorageError: one of them finds no room; on every worker.
+        """
+        session = self._opened()
+        if session.scratch:
+            beside = session.context.local_world_size
+            lacking = rows.lacks_room(kind[1], beside) if isinstance(rows, Spooled) else ""
+            if lacking := session.peers.first(lacking):
+                raise StorageError(lacking)
+        return matrix(kind, rows, session.context.cpus)
 
     def _evaluation(self, hyperparameters: dict[str, Any]) -> Evaluation:
         session = self._opened()
@@ -292,7 +327,7 @@ class XGBoostProgram:
     def _matrix_to_score(self, rows: Table | Spooled) -> Any:
         """Rows as they are, not in bins: XGBoost predicts them twice as fast so."""
         few = rows.whole() if isinstance(rows, Spooled) and rows.nbytes <= SCORED_BYTES else rows
-        made = matrix(PLAIN, few, self._opened().context.cpus)
+        made = self._matrix(PLAIN, few)
         if isinstance(rows, Spooled):
             rows.forget()
         return made

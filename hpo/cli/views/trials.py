@@ -41,7 +41,7 @@ def trials_table(snapshot: Snapshot, width: int) -> RenderableType:
 
 
 def failures(trials: Sequence[TrialRow], *, limit: int | None = None, tracebacks: bool = False) -> Group | None:
-    """Why trials failed, diverged or were stopped by persons, if any did."""
+    """Why trials failed, diverged or were stopped by persons or limits, if any did."""
     parts: list[RenderableType] = []
     by_status = {status: [trial for trial in trials if trial.status == status] for status in ("Failed", "Diverged")}
     for status, group in by_status.items():
@@ -54,7 +54,7 @@ def failures(trials: Sequence[TrialRow], *, limit: int | None = None, tracebacks
         if limit is not None and len(group) > limit:
             parts.append(Text(f"  and {len(group) - limit} more: hpo trials {group[0].job} shows them"))
     if stopped := [trial for trial in trials if trial.stopped]:
-        parts.append(Text("Trials that persons stopped", style="bold"))
+        parts.append(Text("Trials that persons or limits stopped", style="bold"))
         parts += [Text(f"  {trial.trial_id}: stopped by {trial.stopped_by}") for trial in stopped]
     return Group(*parts) if parts else None
 

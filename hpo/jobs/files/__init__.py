@@ -6,6 +6,8 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from hpo.jobs.files import folder as folder
+    from hpo.jobs.files.archives import ARCHIVES as ARCHIVES, Archives as Archives, archive_of as archive_of
+    from hpo.jobs.files.checkpoints import Checkpoints as Checkpoints
     from hpo.jobs.files.deletion import Files as Files, check_over as check_over
     from hpo.jobs.files.folder import (
         CLAIMED as CLAIMED,
@@ -23,9 +25,6 @@ if TYPE_CHECKING:
         record_inputs as record_inputs,
         remove_copies as remove_copies,
     )
-    from hpo.jobs.files.retention import (
-        Checkpoints as Checkpoints,
-        dropped as dropped,
-    )
+    from hpo.jobs.files.retention import dropped as dropped
 
 load_when_used(__name__)

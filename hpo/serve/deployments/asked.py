@@ -17,6 +17,9 @@ from hpo.serve.deployments.listing import problem_of
 from hpo.serve.errors import RefusedError
 from trainers.errors import ConfigurationError, WarmbandError
 
+END_SECONDS = 120.0
+"""Within which an endpoint has to have been ended."""
+
 
 def begin(given: Mapping[str, Any]) -> dict[str, Any]:
     """Checks that a job's model can be deployed, and starts the process that does it.
@@ -84,8 +87,8 @@ def end(given: Mapping[str, Any]) -> dict[str, Any]:
         if held or os.environ.get("RAY_ADDRESS"):
             with files.locked():
                 if one is not None and held:
-                    one.enter()
-                if recorded or held:
+                    _end_within(one, given["store"])
+                else:
                     delete_endpoint(name, store=given["store"])
         else:
             for each in recorded:
@@ -95,6 +98,32 @@ def end(given: Mapping[str, Any]) -> dict[str, Any]:
                 store.act(each.job, "undeployed", {"endpoint": name, "ran": False})
     files.drop(name)
     return {"endpoint": name, "deleted": True}
+
+
+ENDING = """
+import sys
+from hpo.sagemaker import delete_endpoint
+delete_endpoint(sys.argv[1], store=sys.stdin.read() or None)
+"""
+
+
+def _end_within(one: Deployment, store: str | None) -> None:
+    """Ends an endpoint from a process that its Ray lets in.
+
+    Raises:
+        WarmbandError: it could not be ended.
+    """
+    command = [sys.executable, "-c", ENDING, one.name]
+    environment = {**os.environ, **one.entry}
+    try:
+        done = subprocess.run(
+            command, input=store or "", env=environment, capture_output=True, text=True, timeout=END_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise WarmbandError(f"endpoint {one.name} was not ended within {END_SECONDS:g} s; try again") from None
+    if done.returncode:
+        why = (done.stderr.strip().splitlines() or [f"its process ended with code {done.returncode}"])[-1]
+        raise WarmbandError(f"endpoint {one.name} was not ended: {why}")
 
 
 def failed(error: Exception) -> str:

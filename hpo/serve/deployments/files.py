@@ -51,9 +51,10 @@ class Deployment:
     began: float = 0.0
     keys: dict[str, str] = field(default_factory=dict)
 
-    def enter(self) -> None:
-        """Has this process join its cluster, once Ray is initialized."""
-        os.environ.update(self.keys, RAY_ADDRESS=self.cluster)
+    @property
+    def entry(self) -> dict[str, str]:
+        """Environment variables of a process that joins its cluster; Ray reads some of them when it is imported."""
+        return {**self.keys, "RAY_ADDRESS": self.cluster}
 
     @property
     def lives(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -28,13 +29,15 @@ def main() -> None:
     own = {"pid": os.getpid(), "began": psutil.Process().create_time()}
     mine = Deployment(name=given["name"], job=given["job"], trial=given["trial"], by=actor().by, at=time.time(), **own)
     files.write(mine)
+    joins = bool(os.environ.get("RAY_ADDRESS"))
     try:
         with files.locked():
-            holder = _holder(files)
-            if holder is not None:
-                holder.enter()
-            joins = bool(os.environ.get("RAY_ADDRESS"))
+            running = [one for one in files.read().values() if one.cluster and one.lives]
+            if running and not joins:
+                # Ray has been imported already, and would not be let in.
+                return _again(given, running[0])
             _deploy(given)
+            holder = next((one for one in running if one.cluster == os.environ.get("RAY_ADDRESS")), None)
             if joins and holder is None:
                 files.drop(mine.name)  # The record has it, and its cluster is not ours.
             else:
@@ -47,11 +50,13 @@ def main() -> None:
         _hold(files)
 
 
-def _holder(files: DeploymentFiles) -> Deployment | None:
-    """A deployment whose Ray this machine's endpoints are on; None where none runs, or RAY_ADDRESS names another."""
-    if os.environ.get("RAY_ADDRESS"):
-        return None
-    return next((one for one in files.read().values() if one.cluster and one.lives), None)
+def _again(given: Mapping[str, Any], holder: Deployment) -> None:
+    """Deploys onto the Ray that this machine's endpoints are on, from a process that it lets in."""
+    command = [sys.executable, "-m", "hpo.serve.deployments.process"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, env={**os.environ, **holder.entry})
+    assert process.stdin is not None
+    with process.stdin as to:
+        to.write(json.dumps(given).encode())
 
 
 def _deploy(given: Mapping[str, Any]) -> None:

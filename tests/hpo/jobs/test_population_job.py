@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+import xgboost
 from ray.train import ScalingConfig
 from ray.tune.schedulers import PopulationBasedTraining
 from torch import nn
@@ -25,7 +26,7 @@ from tests.support.driving import CHANNELS, Counting, answer
 from tests.support.population_job import RANGES, tuner
 from tests.support.processes import python
 from tests.support.resuming import DIGITS
-from trainers import ConfigurationError, TorchTrainer, TrainContext, Trainer, storage
+from trainers import ConfigurationError, TorchTrainer, TrainContext, Trainer, XGBoostTrainer, storage
 from trainers.xgboost.booster import load_booster
 
 
@@ -255,3 +256,25 @@ def test_a_network_that_does_not_take_its_parents_checkpoint_says_whose_it_is(tm
     failed = [row for row in rows(tmp_path).values() if row.status == "Failed"]
     assert failed
     assert f"it is trial {failed[0].parent!r}'s, which this one began from" in failed[0].failure_reason
+
+
+def test_by_the_best_value_each_trial_s_model_is_of_a_round_of_its_own(tmp_path: Path) -> None:
+    """A parent's best round may be better than any of its fork's, which did not train it."""
+    loss = "validation:logloss"
+    trainer = XGBoostTrainer(
+        scaling=ScalingConfig(num_workers=0),
+        hyperparameters={"objective": "binary:logistic", "eval_metric": "logloss", "num_round": 12},
+    )
+    made = tuner(
+        tmp_path, trainer=trainer, metric=loss, objective_type="Minimize", objective_value="best", num_to_keep=None
+    )
+    made.fit(CHANNELS, job_name="job")
+    trials = rows(tmp_path)
+    rows_of = CHANNELS["validation"]
+    matrix = xgboost.DMatrix(rows_of.drop(columns="y"), rows_of["y"])
+    for name, row in trials.items():
+        model = made.best_estimator(name).model()
+        model.set_param({"eval_metric": "logloss"})
+        assert float(model.eval(matrix).rpartition(":")[2]) == pytest.approx(row.best_objective, rel=1e-5), name
+    forks = [row for row in trials.values() if row.parent and trials[row.parent].best_resource <= row.parent_resource]
+    assert any(trials[row.parent].best_objective < row.best_objective for row in forks), "the test is of nothing"

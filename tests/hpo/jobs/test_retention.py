@@ -20,8 +20,9 @@ from ray.tune.experiment import Trial
 from rich.console import Console
 
 from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
-from hpo.jobs.files import retention as module
-from hpo.jobs.files.retention import Checkpoints, Retention, dropped
+from hpo.jobs.files import checkpoints as module
+from hpo.jobs.files.checkpoints import Checkpoints
+from hpo.jobs.files.retention import Retention, dropped
 from hpo.jobs.options import check_option
 from hpo.jobs.recorder import JobRecord
 from hpo.record.store import JobRow, JobWriter, Store

@@ -19,7 +19,7 @@ from rich.console import Console
 from hpo import ContinuousParameter, HyperparameterTuner
 from hpo.record import acting, user
 from hpo.record.store import Store, TrialRow
-from hpo.sagemaker import stop_trial
+from hpo.sagemaker import describe_training, stop_trial
 from tests.support.broken_off import Service, answer as answer_of, check_bills
 from tests.support.driving import CHANNELS, Counting, answer, tuner
 from tests.support.listed import hpo, job
@@ -101,8 +101,10 @@ class Stopping(Counting):
 
 
 def test_it_is_stopped_from_python_and_shown(tmp_path: Path) -> None:
-    stopping = Stopping(tmp_path)
-    tuner(tmp_path, (stopping,), max_jobs=60).fit(CHANNELS, job_name="job")
+    stopping, said = Stopping(tmp_path), io.StringIO()
+    console = Console(file=said, width=200)
+    tuner(tmp_path, (stopping,), max_jobs=60, console=console).fit(CHANNELS, job_name="job")
+    assert f"1 trial stopped by {user()}" in said.getvalue()
     assert f"Stops at its next report: job-000, asked for by {user()}" in stopping.said
     with Store(stopping.store) as store:
         job, trials, acts = store.job("job"), store.trials("job"), store.acts("job")
@@ -159,6 +161,46 @@ def test_one_that_trains_ends_in_the_middle(tmp_path: Path, workers: int, reques
         for row in (row for row in record.trials("job") if row.number >= 0):
             assert (row.status, row.stopped) == ("Stopped", {"by": "ada", "told": row.resource == 0})
             assert row.resource < 1_000_000
+
+
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.ray)])
+def test_one_whose_time_is_over_ends_and_so_does_the_untuned_run(
+    tmp_path: Path, workers: int, request: pytest.FixtureRequest
+) -> None:
+    if workers:
+        request.getfixturevalue("ray_cluster")
+    store = f"sqlite:///{tmp_path}/record.db"
+    endless = HyperparameterTuner(
+        XGBoostTrainer(
+            scaling=ScalingConfig(num_workers=workers, resources_per_worker={"CPU": 1}),
+            hyperparameters={"objective": "binary:logistic", "eval_metric": "auc", "num_round": 1_000_000},
+        ),
+        "validation:auc",
+        {"eta": ContinuousParameter(0.05, 1)},
+        strategy="Random",
+        max_jobs=2,
+        max_trial_runtime=1,
+        storage_path=str(tmp_path),
+        store=store,
+        console=Console(file=io.StringIO()),
+    )
+    endless.fit(CHANNELS, job_name="job")
+    with Store(store) as record:
+        job, rows = record.job("job"), record.trials("job")
+        assert (job.status, len(rows)) == ("Completed", 3)
+        for row in rows:
+            assert (row.status, row.stopped_by) == ("Stopped", "max_trial_runtime")
+            assert 0 < row.resource < 1_000_000
+        described = describe_training(job, next(row for row in rows if row.number == 0))
+        assert (described["TrainingJobStatus"], described["SecondaryStatus"]) == ("Stopped", "MaxRuntimeExceeded")
+        assert described["StoppingCondition"] == {"MaxRuntimeInSeconds": 1}
+        before = [(row.trial_id, row.resource, row.stopped) for row in rows]
+        record.update_job("job", lambda now: {"status": "Stopped"})
+    # All of it is decided again, and nothing is trained.
+    HyperparameterTuner.attach("job", store=store).resume(inputs=CHANNELS)
+    with Store(store) as record:
+        assert record.job("job").status == "Completed"
+        assert [(row.trial_id, row.resource, row.stopped) for row in record.trials("job")] == before
 
 
 KILLED = """

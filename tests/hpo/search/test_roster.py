@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hpo.record import LedgerRow
 from hpo.search.roster import Roster
 from hpo.search.trial import PROBE, TrialRun, new_run, next_assignment
 from tests.support.simulated import PLAN, search_of
@@ -32,3 +33,22 @@ def test_units_on_their_way_are_counted_until_the_trial_is_back() -> None:
     roster.done("a")
     roster.lost("b", ended=False)
     assert roster.ahead == 0
+
+
+def test_a_trial_s_time_is_that_of_its_gangs_and_of_waiting_for_another() -> None:
+    now = 100.0
+    billed = LedgerRow(job="job", trial_id="job-000", gang="z", kind="training", worker_seconds=6, at=1.0, workers=2)
+    roster = Roster(lambda: now, [billed])
+    run = new_run(SEARCH, 0, "job-000", {})
+    serving(roster, "a", run, [])
+    now = 105.0
+    assert roster.seconds(run) == (8.0, 0.0)
+    assert roster.lost("a", ended=True) is run
+    now = 115.0
+    assert roster.seconds(run) == (8.0, 10.0)
+    serving(roster, "b", run, [])
+    now = 116.0
+    assert roster.seconds(run) == (9.0, 10.0)
+    roster.done("b")
+    now = 200.0
+    assert roster.seconds(run) == (9.0, 10.0), "at a rung it waits for others, not for machines"

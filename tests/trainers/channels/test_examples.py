@@ -60,6 +60,21 @@ def test_images_in_parquet_files(tmp_path: Path) -> None:
     assert label == torch.tensor(0.5)
 
 
+@pytest.mark.parametrize("ending", ["jpg", "png"])
+def test_photos_are_turned_as_their_exif_says(tmp_path: Path, ending: str) -> None:
+    from PIL import Image
+
+    turned = Image.Exif()
+    turned[0x0112] = 6  # Orientation: to be turned by 90 degrees, clockwise.
+    pixels = np.zeros((8, 16), np.uint8)
+    pixels[:, :8] = 255  # The left half is white, which is the upper one when turned.
+    Image.fromarray(pixels).save(tmp_path / f"photo.{ending}", exif=turned)
+    image = dataset(Examples.images(tmp_path, mode="L"))[0]
+    assert image.shape == (1, 16, 8)
+    assert image[0, :7].min() > 200
+    assert image[0, 9:].max() < 50
+
+
 @pytest.mark.parametrize(("name", "bits"), [("a.png", np.uint16), ("a.tif", np.uint16), ("a.pgm", np.uint16)])
 def test_images_of_16_bits_keep_their_greys(tmp_path: Path, name: str, bits: Any) -> None:
     """Pillow cuts off what is above 255: all but the darkest grey would be white."""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
-from trainers.data_check.giveaways import OF_CLASSES, OF_NUMBERS, Sample, giveaways, told_by
+from trainers.data_check.giveaways import OF_CLASSES, OF_NUMBERS, Sample, _places, giveaways, told_by
 
 Numbers = NDArray[np.float64]
 RANDOM = np.random.default_rng(11)
@@ -80,3 +80,11 @@ def test_without_two_labels_there_is_nothing_to_give_away() -> None:
     sample = Sample()
     sample.add(np.zeros((10, 1), np.float32), np.ones(10, np.float32))
     assert giveaways(sample, None, classes=True) == ()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7, 64, 65, 1000, 4001])
+def test_bins_lie_between_the_quantiles_that_numpy_has(rows: int) -> None:
+    values = np.sort(np.random.default_rng(rows).normal(size=rows))
+    for bins in (8, 64):
+        expected = np.quantile(values, np.linspace(0, 1, bins + 1), method="higher")
+        assert (values[_places(rows, bins)] == expected).all()

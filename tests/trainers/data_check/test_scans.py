@@ -134,3 +134,11 @@ def test_a_sparse_matrix_lacks_what_is_absent() -> None:
     first, second = scan.summaries(None)
     assert (first.name, first.kind, first.missing, first.least, first.greatest) == ("0", "numbers", 1, 1, 2.5)
     assert (second.kind, second.missing) == ("nothing", 3)
+
+
+def test_wide_rows_have_one_hash_in_an_array_and_in_a_frame() -> None:
+    random = np.random.default_rng(5)
+    wide = random.normal(size=(1 << 10, 600)).astype(np.float32)  # More than is hashed at a time.
+    wide[random.random(wide.shape) < 0.1] = np.nan
+    assert (hash_rows(wide) == hash_rows(pd.DataFrame(wide))).all()
+    assert len(np.unique(hash_rows(wide))) == len(wide)

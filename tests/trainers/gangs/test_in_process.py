@@ -265,7 +265,7 @@ UNDER_PDB = """
         scaling=ScalingConfig(num_workers=0), hyperparameters={"num_round": 2, "eval_metric": "rmse"}
     )
     debugger = pdb.Pdb(nosigint=True)
-    debugger.set_break(XGBoostProgram.train.__code__.co_filename, XGBoostProgram.train.__code__.co_firstlineno + 5)
+    debugger.set_break(XGBoostProgram._train.__code__.co_filename, XGBoostProgram._train.__code__.co_firstlineno + 3)
     debugger.runcall(trainer.fit, {"train": rows, "validation": rows})
     print("trained on")
 """

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import printed
 from trainers.process.scratch import Scratch
 
 HOLD = """
@@ -60,3 +61,19 @@ def test_what_no_process_ever_locked_is_somebody_elses(temporary):
     other.mkdir()
     Scratch("gang0").close()
     assert other.is_dir()
+
+
+FULL = """
+import resource, tempfile
+from trainers.process.scratch import Scratch
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # As on a full disk: Python's own look at TMPDIR writes a little.
+scratch = Scratch("rows")
+print(scratch.path)
+scratch.close()
+"""
+
+
+@pytest.mark.process
+def test_it_is_where_tmpdir_says_also_on_a_full_disk(temporary):
+    assert Path(printed(FULL).strip()).parent == temporary
+    assert list(temporary.iterdir()) == []

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,10 @@ from sklearn.datasets import dump_svmlight_file
 from tests.support.assignments import assignment
 from tests.support.process_gang import ProcessGang, process_gang, serve_alone
 from tests.support.processes import ROOT
-from trainers import Channel, ConfigurationError, DataError, XGBoostTrainer, storage
+from trainers import Channel, ConfigurationError, DataError, GangError, XGBoostTrainer, storage
 from trainers.channels import open_channels
 from trainers.channels.files.files import Files
+from trainers.errors import StorageError
 from trainers.gangs.in_process import alone
 from trainers.gangs.messages import Assignment, Segment
 from trainers.registry import trainer_from_json
@@ -55,7 +57,8 @@ def folder(tmp_path: Path) -> Path:
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where rows go, and few of them at a time."""
     (tmp_path / "scratch").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
+    monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(programs, "BLOCK_BYTES", SMALL)
     monkeypatch.setattr(programs, "SCORED_BYTES", 0)
     return tmp_path / "scratch"
@@ -352,3 +355,53 @@ def test_a_disk_without_room_for_pages_is_an_error(
             with pytest.raises(DataError, match=r"pages of rows for external_memory take .* give TMPDIR a folder"):
                 served.open(alone(1))
         assert not list(scratch.iterdir())
+
+
+@pytest.mark.parametrize("max_bin", [256, 32])
+@pytest.mark.parametrize(("in_hand", "error"), [(True, StorageError), (False, GangError)])
+def test_rows_that_were_cleared_away_are_no_trial_s_failure(
+    folder: Path, scratch: Path, max_bin: int, in_hand: bool, error: type[Exception]
+) -> None:
+    """A gang starts again; in hand, the job is stopped, and resumed as ever."""
+    served = program(folder)()
+    served.open(replace(alone(1), in_hand=in_hand))
+    shutil.rmtree(next(scratch.iterdir()))
+    with pytest.raises(error, match=r"rows for external_memory cannot be read from .*; keep what clears temporary"):
+        served.train(order(folder, max_bin=max_bin), lambda report: None)
+    served.close()
+
+
+def test_a_disk_that_fills_up_is_no_trial_s_failure(
+    folder: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = program(folder)()
+    served.open(alone(1))
+    usage = shutil.disk_usage(scratch)._replace(free=1000)
+    monkeypatch.setattr("trainers.xgboost.matrices.spooled.shutil.disk_usage", lambda path: usage)
+    with pytest.raises(StorageError, match=r"pages of rows for external_memory take .*; give TMPDIR a folder with"):
+        served.train(order(folder, max_bin=32), lambda report: None)
+    served.close()
+
+
+@pytest.mark.process
+def test_all_workers_hear_of_one_that_has_no_room(gang: ProcessGang, folder: Path) -> None:
+    made = program(folder, max_bin=64)
+
+    def on_a_full_disk() -> Any:
+        served = made()
+        train = served.train
+
+        def narrow(assignment: Assignment, *more: Any) -> Any:
+            context = served._opened().context
+            free = 1000 if context.rank == 1 else 1 << 40
+            usage = shutil.disk_usage("/")._replace(free=free)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("trainers.xgboost.matrices.spooled.shutil.disk_usage", lambda path: usage)
+                return train(assignment, *more)
+
+        served.train = narrow
+        return served
+
+    for [error] in gang.run(on_a_full_disk, order(folder, max_bin=32)):
+        assert isinstance(error, StorageError)
+        assert "pages of rows of 2 workers for external_memory take" in str(error)

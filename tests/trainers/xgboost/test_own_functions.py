@@ -134,6 +134,16 @@ WRONG = [
     ("short", r"returned gradients of shape .*; return those of the margins, "),
     ("one", "returned a ndarray; return two arrays, gradients and second derivatives"),
     ("words", r"returned gradients that are no numbers \(.*\); return a NumPy array"),
+    (
+        "unreal_gradients",
+        r"returned gradients that are no numbers \(TypeError: they are of complex64\); return a",
+    ),
+    (
+        "texts_of_digits",
+        r"returned gradients that are no numbers \(TypeError: they are of <U32\); return a",
+    ),
+    ("beyond", "returned gradients that are no finite numbers, the first of row 0 of a worker's"),
+    ("panics", "'tests.support.own_objectives:panics' raised _PanicError: index out of bounds"),
 ]
 
 
@@ -151,7 +161,12 @@ def test_what_an_objective_gets_wrong_is_said(tmp_path: Path, name: str, message
         ("raises", "raised KeyError: 'weight of the moon'"),
         ("nameless", "returned 0.5; return a name and a number"),
         ("wordy", "returned 'much' as 'wordy'; return a number"),
-        ("huge", "returned 10*0 as 'huge'; return a number"),
+        ("huge", r"returned 10*\.\.\.0* as 'huge'; return a number"),
+        ("guarded_number", "returned <_NoNumber instance at .*> as 'guarded'; return a number"),
+        ("digits", "returned '0.5' as 'digits'; return a number"),
+        ("unreal", r"returned .*1\+1j.* as 'unreal'; return a number"),
+        ("nul", r"returned the name 'a\\x00b'; return one of letters, such as 'cost'"),
+        ("panics", "raised _PanicError: index out of bounds"),
         ("rmsle", "returned the name 'PyRMSLE', which another of them has; give each its own"),
     ],
 )

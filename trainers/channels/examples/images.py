@@ -32,10 +32,11 @@ class Look:
             DataError: it is no image, naming it.
         """
         import torch
-        from PIL import Image
+        from PIL import Image, ImageOps
 
         try:
             with Image.open(io.BytesIO(data)) as opened:
+                ImageOps.exif_transpose(opened, in_place=True)  # Cameras write how a photo is to be turned.
                 image = _of_8_bits(opened).convert(self.mode)
         except Exception as error:  # Pillow's decoders each have their own.
             why = " ".join(str(error).split()) or type(error).__name__

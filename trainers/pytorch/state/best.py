@@ -17,7 +17,8 @@ from trainers.pytorch.state.checkpoint import TorchCheckpoint
 class BestReport:
     """State of the best report so far, on the CPU; it travels in checkpoints, so that a pause does not lose it.
 
-    Nothing is kept where the job compares trials by their last value.
+    Nothing is kept where the job compares trials by their last value, nor of the trial that another goes on from: its
+    reports are not the other's.
 
     Args:
         assignment: of the trial.
@@ -28,7 +29,9 @@ class BestReport:
     def __init__(self, assignment: Assignment, resumed: TorchCheckpoint | None, *, keeps: bool) -> None:
         self._wanted, self._keeps = assignment.by_best, keeps
         self._objective, self._maximize = assignment.objective, assignment.mode == "max"
-        self._kept = dict(resumed.best) if assignment.by_best and resumed else {}
+        self._trial = assignment.trial_id
+        kept = resumed.best if assignment.by_best and resumed else {}
+        self._kept = dict(kept) if kept.get("trial", self._trial) == self._trial else {}
 
     def take(self, report: Report, state: Mapping[str, Any] | None, now: str) -> None:
         """Takes a report's state, if it is the best.
@@ -50,7 +53,7 @@ class BestReport:
             )
         value = report.metrics.get(self._objective, math.nan)
         if self._keeps and (not self._kept or self._better(value)) and not shards.needed(state):
-            self._kept = {"step": report.step, "value": value, "state": copied(state)}
+            self._kept = {"trial": self._trial, "step": report.step, "value": value, "state": copied(state)}
 
     def _better(self, value: float) -> bool:
         best = self._kept["value"]
@@ -58,7 +61,7 @@ class BestReport:
 
     @property
     def packed(self) -> dict[str, Any]:
-        """For a checkpoint: units in it, its value and its state."""
+        """For a checkpoint: whose it is, units in it, its value and its state."""
         return self._kept
 
 

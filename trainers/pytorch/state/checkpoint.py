@@ -34,7 +34,7 @@ class TorchCheckpoint:
         updates: of each worker so far.
         positions: where each of rank 0's prepared datasets stands, in the order of `prepare_data`; all ranks' alike.
         ended: the metrics of the report that ended the trial early; None where it goes on.
-        best: the best report's units, value and state, where a job compares trials by that; else empty.
+        best: the best report's trial, units, value and state, where a job compares trials by that; else empty.
         scales: the scale of losses of each rank, by rank, and its updates since it changed; empty where none is scaled.
     """
 

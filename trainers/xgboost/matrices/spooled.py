@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels import QID, WEIGHT, Coding, Table, framed, from_parts_of, is_sparse, joined, parts_of, unframed
-from trainers.errors import DataError
+from trainers.errors import StorageError
 from trainers.xgboost.matrices.categories import as_xgboost_takes
 
 BLOCK_BYTES = 32 << 20
@@ -34,7 +34,8 @@ class Spooled:
         folder: where a folder for them is made; it goes with that.
 
     Raises:
-        DataError: a block is wrong, or there is no room for it.
+        DataError: a block is wrong.
+        StorageError: there is no room for it.
     """
 
     def __init__(self, blocks: Iterable[Table], folder: str) -> None:
@@ -89,25 +90,27 @@ class Spooled:
             kind: XGBoost's class.
             options: its arguments beside the rows.
 
-        Raises:
-            DataError: there is no room for the pages.
         """
-        self._check_room(kind, int(options.get("max_bin", 256)))
         return kind(_feed(self.blocks, f"{self._folder}/page"), **options)
 
-    def _check_room(self, kind: Callable[..., Any], max_bin: int) -> None:
-        """Looks for the room that pages take, since XGBoost 3.2 ends the process where it finds none."""
-        import xgboost
+    def lacks_room(self, max_bin: int, beside: int = 1) -> str:
+        """The error where pages have no room on disk, of which XGBoost 3.2 ends the process; empty where they have.
 
+        Args:
+            max_bin: of the pages; 0 for pages of rows as they are.
+            beside: how many workers write as much to the same disk.
+        """
         numbers = self.nbytes / (8 if self._sparse else 4)  # A number of sparse rows has its column beside it.
         bins = _SPARSE_BIN_BYTES if self._sparse else _BIN_BYTES * (1 if max_bin <= 256 else 2)
-        needed = numbers * (_ROW_BYTES if kind is xgboost.DMatrix else bins)
+        needed = beside * numbers * (bins if max_bin else _ROW_BYTES)
         free = shutil.disk_usage(self._folder).free
-        if free < needed:
-            raise DataError(
-                f"pages of rows for external_memory take {needed / 2**20:,.0f} MiB in {self._folder}, which has "
-                f"{free / 2**20:,.0f} MiB left; give TMPDIR a folder with room"
-            )
+        if free >= needed:
+            return ""
+        of_all = f" of {beside} workers" if beside > 1 else ""
+        return (
+            f"pages of rows{of_all} for external_memory take {needed / 2**20:,.1f} MiB in {self._folder}, which has "
+            f"{free / 2**20:,.1f} MiB left; give TMPDIR a folder with room"
+        )
 
     def forget(self) -> None:
         """Removes the features from disk, where no other matrix will be made of them."""
@@ -136,7 +139,7 @@ class Spooled:
                 with (self._folder / name).open("ab") as file:
                     file.write(np.ascontiguousarray(numbers).tobytes())
         except OSError as error:
-            raise DataError(
+            raise StorageError(
                 f"rows for external_memory cannot be written to {self._folder}: {error}; give TMPDIR a folder with "
                 "room for 4 bytes a number and as much again for XGBoost"
             ) from None

@@ -27,6 +27,7 @@ class BestRound:
     """The best round so far.
 
     Args:
+        trial: whose best it is: a trial that goes on from another's model has only rounds of its own to choose from.
         metric: what it is the best by, "channel:metric"; empty until the first report of a training without an
             objective: it is the last metric of the last channel then, as XGBoost has it.
         maximize: which end is better; None: XGBoost's own table says.
@@ -40,6 +41,7 @@ class BestRound:
         ended: training has ended; the report stands for all rounds that are left.
     """
 
+    trial: str
     metric: str
     maximize: bool | None
     patience: int | None
@@ -63,18 +65,23 @@ class BestRound:
         if patience is None and not assignment.by_best:
             return None
         best = cls(
+            trial=assignment.trial_id,
             metric=assignment.objective,
             maximize=assignment.mode == "max" if assignment.mode else told.get(MAXIMIZE),
             patience=None if patience is None else int(patience),
             by_best=assignment.by_best,
             sliced=told.get("booster", "gbtree") == "gbtree" and told.get("process_type", "default") == "default",
         )
-        if kept is not None and best.metric in ("", kept[0]["metric"]):
+        if kept is not None and best.metric in ("", kept[0]["metric"]) and best._goes_on(kept[0]):
             state, model = kept
             best.model = b"" if best.sliced else model
             best.metric, best.round, best.value = state["metric"], state["round"], float(state["value"])
             best.metrics, best.ended = state["metrics"], state["ended"]
         return best
+
+    def _goes_on(self, state: Mapping[str, Any]) -> bool:
+        """Whether a state is this trial's; that of a training that has ended stands for whoever goes on from it."""
+        return bool(state["ended"]) or state.get("trial", self.trial) == self.trial
 
     def take(self, report: Report, booster: Any) -> bool:
         """Takes a round's report; returns whether training ends with it.
@@ -110,6 +117,7 @@ class BestRound:
         if self.ended:
             booster = self._model(booster)
         state = {
+            "trial": self.trial,
             "metric": self.metric,
             "round": self.round,
             "value": str(self.value),

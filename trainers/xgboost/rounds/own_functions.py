@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from reprlib import Repr
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,12 @@ from trainers.process import load, name_of
 
 OBJECTIVE, METRICS = "objective_function", "metric_functions"
 """What the trainer takes them as."""
+
+_NUMBERS = "fiubO"
+"""NumPy's kinds of arrays whose elements may be real numbers."""
+_SHORT = Repr()
+"""Shows what a function returned: in a line, also where it is long or has no `repr`."""
+_SHORT.maxother = _SHORT.maxstring = 80
 
 Function = Callable[[Any, Any], Any]
 """Takes predictions and their `xgboost.DMatrix`."""
@@ -139,12 +146,13 @@ class OwnFunctions:
         answer = _called(METRICS, function, predicted, matrix)
         who = f"{METRICS} {name_of(function)!r}"
         if not isinstance(answer, tuple | list) or len(answer) != 2 or not isinstance(answer[0], str):
-            raise TrialError(f"{who} returned {answer!r}; return a name and a number, such as ('cost', 0.3)")
+            raise TrialError(f"{who} returned {_SHORT.repr(answer)}; return a name and a number, such as ('cost', 0.3)")
         name, value = answer
-        try:
-            number = float(value)
-        except (TypeError, ValueError, OverflowError):
-            raise TrialError(f"{who} returned {value!r} as {name!r}; return a number") from None
+        if not name or not name.isprintable():
+            raise TrialError(f"{who} returned the name {_SHORT.repr(name)}; return one of letters, such as 'cost'")
+        number = _number(value)
+        if number is None:
+            raise TrialError(f"{who} returned {_SHORT.repr(value)} as {name!r}; return a number")
         return f"{channel}:{name}", number
 
     def _checked_gradients(self, peers: Peers) -> Function:
@@ -201,7 +209,9 @@ def _resolved(argument: str, given: Any) -> Function:
 def _called(argument: str, function: Function, predictions: Any, matrix: Any) -> Any:
     try:
         return function(predictions, matrix)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # Panics of libraries in Rust, and sys.exit, are no `Exception`.
         raise TrialError(f"{argument} {name_of(function)!r} raised {_described(error)}") from error
 
 
@@ -211,6 +221,16 @@ def _described(error: BaseException) -> str:
         return f"{type(error).__name__}: {error}"
     except Exception:
         return f"{type(error).__name__}, which has no text"
+
+
+def _number(value: Any) -> float | None:
+    """A metric's value; None if it is no number."""
+    if isinstance(value, str | bytes) or np.iscomplexobj(value):  # A text of digits may be anything next time.
+        return None
+    try:
+        return float(value)
+    except Exception:  # What is no number says what it likes.
+        return None
 
 
 def _pair(name: str, answer: Any, margins: Any) -> tuple[Any, Any]:
@@ -223,7 +243,11 @@ def _pair(name: str, answer: Any, margins: Any) -> tuple[Any, Any]:
     arrays = []
     for what, values in zip(("gradients", "second derivatives"), answer, strict=True):
         try:
-            array = np.asarray(values, np.float32)
+            raw = np.asarray(values)
+            if raw.dtype.kind not in _NUMBERS:
+                raise TypeError(f"they are of {raw.dtype}")
+            with np.errstate(over="ignore"):  # What no float32 holds is said below.
+                array = raw.astype(np.float32, copy=False)
         except Exception as error:  # What is no array says what it likes, on one worker perhaps.
             raise TrialError(
                 f"{who} returned {what} that are no numbers ({_described(error)}); return a NumPy array"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hpo.estimators import put_together
@@ -35,7 +35,7 @@ def training_of(request: Mapping[str, Any], tables: Tables, store: str | None) -
         tags=request.get("Tags"),
         store=store,
         console=False,
-        **_times(request),
+        **_training_times(request),
         **_kept(request),
     )
     return made, channels_of(request, trainer)
@@ -81,7 +81,7 @@ def tuning_of(request: Mapping[str, Any], tables: Tables, store: str | None) -> 
         store=store,
         console=False,
         **_search(config, request),
-        **_times(definitions[0], config.get("ResourceLimits", {})),
+        **_tuning_times(definitions, config["ResourceLimits"]),
         **_kept(definitions[0]),
     )
     return made, channels_of(definitions[0], trainers[0])
@@ -114,7 +114,9 @@ def _search(config: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, 
             target_objective_metric_value=criteria.get("TargetObjectiveMetricValue"),
         )
     if warm := request.get("WarmStartConfig"):
-        parents = [each["HyperParameterTuningJobName"] for each in warm["ParentHyperParameterTuningJobs"]]
+        parents = [each.get("HyperParameterTuningJobName", "") for each in warm["ParentHyperParameterTuningJobs"]]
+        if not all(parents):
+            raise invalid("ParentHyperParameterTuningJobs has one without HyperParameterTuningJobName; give it")
         found["warm_start_config"] = WarmStartConfig(warm["WarmStartType"], parents)
     return found
 
@@ -148,13 +150,31 @@ def _unquoted(text: str) -> Any:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
 
 
-def _times(definition: Mapping[str, Any], limits: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Limits in seconds: of a tuning job its own, of a training its definition's."""
-    stopping = definition.get("StoppingCondition", {})
-    longest = stopping.get("MaxRuntimeInSeconds") if limits is None else limits.get("MaxRuntimeInSeconds")
-    found = {"max_runtime_in_seconds": longest}
-    if definition.get("EnableManagedSpotTraining"):
+def _training_times(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Limits of a training's time, in seconds."""
+    stopping = request.get("StoppingCondition", {})
+    found = {"max_runtime_in_seconds": stopping.get("MaxRuntimeInSeconds")}
+    if request.get("EnableManagedSpotTraining"):
         found["max_wait"] = stopping.get("MaxWaitTimeInSeconds")
+    return found
+
+
+def _tuning_times(definitions: Sequence[Definition], limits: Mapping[str, Any]) -> dict[str, Any]:
+    """Limits of a tuning job's time, and of each of its trainings', in seconds.
+
+    Raises:
+        ServiceError: definitions have different ones.
+    """
+    of_each = [_training_times(each) for each in definitions]
+    if any(times != of_each[0] for times in of_each):
+        raise invalid("StoppingCondition and EnableManagedSpotTraining differ between TrainingJobDefinitions; give one")
+    found = {
+        "max_runtime_in_seconds": limits.get("MaxRuntimeInSeconds"),
+        "max_trial_runtime": of_each[0]["max_runtime_in_seconds"],
+    }
+    if longest := of_each[0].get("max_wait"):
+        # So long all of them may wait for machines, one after the other.
+        found |= {"max_trial_wait": longest, "max_wait": longest * (limits.get("MaxNumberOfTrainingJobs") or 1000)}
     return found
 
 

@@ -6,8 +6,12 @@ import hashlib
 import io
 import json
 import re
+import shutil
 import tarfile
+import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from ray.train import ScalingConfig
@@ -105,6 +109,8 @@ def _scaling(definition: Definition, tables: Tables) -> ScalingConfig:
     if groups := asked.get("InstanceGroups") or asked.get("InstanceConfigs"):
         raise invalid(f"InstanceGroups and InstanceConfigs are not here ({len(groups)} given); give one InstanceType")
     name, count = str(asked.get("InstanceType", "ml.m5.large")), int(asked.get("InstanceCount", 1))
+    if count < 1:
+        raise invalid(f"InstanceCount is {count}; give the number of workers, 1 or more")
     found = tables.instance(name)
     if found is None:
         raise invalid(f"InstanceType {name!r} is in no table; name it in the file of hpo serve --aws-tables")
@@ -158,21 +164,25 @@ def _source(uri: str) -> str:
     folder = home() / "serve" / "sources" / hashlib.blake2b(packed, digest_size=16).hexdigest()
     if folder.is_dir():
         return str(folder)
-    draft = folder.with_name(f"{folder.name}.{id(packed)}")
-    draft.mkdir(parents=True, exist_ok=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=".unpacked-", dir=folder.parent))
+    try:
+        _unpack(packed, uri, draft)
+        with suppress(OSError):  # Another request was faster.
+            draft.rename(folder)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return str(folder)
+
+
+def _unpack(packed: bytes, uri: str, folder: Path) -> None:
     try:
         with tarfile.open(fileobj=io.BytesIO(packed), mode="r:*") as archive:
             if sum(member.size for member in archive.getmembers()) > MOST_SOURCE:
                 raise invalid(f"sagemaker_submit_directory {uri!r} has more than {MOST_SOURCE >> 20} MiB of files")
-            archive.extractall(draft, filter="data")
+            archive.extractall(folder, filter="data")
     except (tarfile.TarError, OSError, EOFError) as error:
         raise invalid(f"sagemaker_submit_directory {uri!r} is no archive of tar: {error}") from None
-    try:
-        draft.rename(folder)
-    except OSError:  # Another request was faster.
-        if not folder.is_dir():
-            raise
-    return str(folder)
 
 
 def _value(text: str) -> Any:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import asyncio
 import logging
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
-from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import Any
 
-from hpo.record import ACTS_AS, JobRow, Store, actor
+from hpo.record import JobRow, Store, actor
+from hpo.serve.apart import SECONDS, answer, ask
 from hpo.serve.aws.creating.tables import Image, Instance, Tables
 from hpo.serve.aws.errors import ServiceError, as_service_error
 from trainers.errors import WarmbandError
@@ -21,7 +18,6 @@ _log = logging.getLogger("warmband.serve")
 
 REQUEST = "request"
 """Of a job's `spec`: the service's request that created it."""
-SECONDS = 180.0
 LEFT_SECONDS = 2 * SECONDS
 """After which a job that no driver has taken was left behind."""
 NAME_LENGTH = 63
@@ -77,29 +73,23 @@ def _apart(given: dict[str, Any], tables: Tables) -> None:
     """Has a process of its own create a job: it imports what trains, and goes on when the server dies.
 
     Raises:
-        ServiceError: it does not go, or has not come to an end in time.
+        ServiceError: it does not go.
+        RefusedError: it has not come to an end in time.
     """
     images, instances = ([each.model_dump() for each in of] for of in (tables.images, tables.instances))
     given |= {"images": images, "instances": instances, "allow_code": tables.allow_code}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "hpo.serve.aws.creating.jobs"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-        env={**os.environ, ACTS_AS: actor().to_text()},
-    )
-    try:
-        out, _ = process.communicate(json.dumps(given).encode(), timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        message = f"the job has not begun within {SECONDS:g} s, and goes on to; look at the list of jobs"
-        raise ServiceError("ServiceUnavailable", message, 503) from None
-    try:
-        told = json.loads(out)
-    except ValueError:
-        message = f"the process that was to create the job ended with code {process.returncode}"
-        raise ServiceError("InternalFailure", message, 500) from None
-    if told:
+    if told := asyncio.run(ask("hpo.serve.aws.creating.jobs", given, actor())):
         raise ServiceError(told["code"], told["message"], told["status"])
+
+
+def _created(given: dict[str, Any]) -> dict[str, Any]:
+    """What is wrong with a request; empty once its job is there."""
+    try:
+        _create(given)
+    except (WarmbandError, ServiceError) as error:
+        told = as_service_error(error)
+        return {"code": told.code, "message": str(told), "status": told.status}
+    return {}
 
 
 def _create(given: Mapping[str, Any]) -> None:
@@ -119,7 +109,8 @@ def _create(given: Mapping[str, Any]) -> None:
     settings = jobs.sized(settings, inputs, lambda line: None)
     longest = jobs.NAME_LENGTH if given["kind"] == "tuning" else NAME_LENGTH
     job = jobs.NewJob.of(settings, inputs, name, store, longest, apart=True)
-    job = replace(job, row=replace(job.row, spec={**job.row.spec, REQUEST: request}))
+    archives = {jobs.ARCHIVES: job.row.spec["storage_path"]}
+    job = replace(job, row=replace(job.row, spec={**job.row.spec, REQUEST: request, **archives}))
     job.write()
     jobs.launch.start(name, store, server, allowed=_code(settings))
 
@@ -130,18 +121,7 @@ def _code(settings: Any) -> list[str]:
 
 def main() -> None:
     """Creates the job that standard input asks for, and says on standard output what is wrong, or nothing."""
-    out, told = sys.stdout, {}
-    with redirect_stdout(sys.stderr):
-        try:
-            _create(json.load(sys.stdin))
-        except (WarmbandError, ServiceError) as error:
-            found = as_service_error(error)
-            told = {"code": found.code, "message": str(found), "status": found.status}
-    try:
-        out.write(json.dumps(told))
-        out.flush()
-    except BrokenPipeError:
-        os._exit(0)  # The server is gone, and the job runs.
+    answer(_created)
 
 
 if __name__ == "__main__":

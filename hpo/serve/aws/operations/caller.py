@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from hpo.record import JobRow, Store, TrialRow, is_training
-from hpo.sagemaker import tuned_trials
+from hpo.record import JobRow, Store, TrialQuery, TrialRow, is_training
 from hpo.serve.aws.errors import ServiceError, invalid
 from hpo.serve.aws.keys import AccessKey
 from trainers.errors import NoJobError
@@ -52,8 +51,8 @@ class Caller:
             raise _none("tuning job", name)
         return job
 
-    def training_job(self, name: str) -> tuple[JobRow, str | None]:
-        """A training job, or a trial of a tuning job, whose id is the second; None is that of a training job.
+    def training_job(self, name: str) -> tuple[JobRow, TrialRow | None]:
+        """A training job, or a tuning job and its trial of that name; a training job has None.
 
         Raises:
             ServiceError: there is none of that name.
@@ -63,7 +62,7 @@ class Caller:
             return job, None
         if (found := self._trial(name)) is None:
             raise _none("training job", name)
-        return found[0], found[1].trial_id
+        return found
 
     def by_arn(self, arn: str) -> JobRow:
         """The job that has an ARN.
@@ -94,7 +93,8 @@ class Caller:
         ahead, dash, _ = name.rpartition("-")
         if not dash or (job := self._job(ahead)) is None or is_training(job):
             return None
-        return next(((job, trial) for trial in tuned_trials(self.store, ahead) if trial.trial_id == name), None)
+        found = self.store.find_trials(TrialQuery(most=1, job=ahead, trial_id=name))
+        return (job, found[0][1]) if found else None
 
 
 def check_new(caller: Caller, name: str, what: str) -> None:

@@ -96,8 +96,8 @@ def _reports(caller: Caller, metric: Mapping[str, Any]) -> list[ReportRow]:
         job, trial = caller.training_job(name.partition("/")[0])  # A host is the training job, and /algo-1 behind it.
     except ServiceError:
         return []
-    trials = [row.trial_id for row in caller.store.trials(job.name) if row.number >= 0] if trial is None else [trial]
-    return caller.store.reports(job.name, trials[0]) if trials else []
+    trials = [trial] if trial else [row for row in caller.store.trials(job.name) if row.number >= 0]
+    return caller.store.reports(job.name, trials[0].trial_id) if trials else []
 
 
 def _wrong(message: str) -> ServiceError:

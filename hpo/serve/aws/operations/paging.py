@@ -6,9 +6,11 @@ import base64
 import hashlib
 import hmac
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from hpo.record import Key
 from hpo.serve.aws.errors import invalid
 from hpo.serve.aws.operations.caller import Caller
 
@@ -17,9 +19,6 @@ _PAGE = 10
 """Entries of a page where the request does not say how many."""
 
 _NOT_OF_QUERY = ("NextToken", "MaxResults")
-
-Key = tuple[float | str, str]
-"""By what entries are ordered: a value, and a name for those that have the same."""
 
 
 def page(
@@ -31,9 +30,7 @@ def page(
     *,
     by_default: int = _PAGE,
 ) -> tuple[list[_T], dict[str, str]]:
-    """One page of a list, and the member NextToken where there is another page.
-
-    Tokens hold the last entry's key and not a place, so that none is left out or told twice as jobs come and go.
+    """One page of a list in memory; as `found_page`.
 
     Args:
         caller: whose key signs tokens.
@@ -46,16 +43,59 @@ def page(
     Raises:
         ServiceError: the request's token is of another request, or of another key.
     """
-    descending = request.get("SortOrder") == "Descending"
-    ordered = sorted(((key(entry), entry) for entry in entries), key=lambda pair: pair[0], reverse=descending)
-    query = _digest(operation, request)
-    if token := request.get("NextToken"):
-        after = _read(token, caller.key.secret, query)
-        ordered = [(own, entry) for own, entry in ordered if (own < after if descending else own > after)]
+    keyed = [(key(entry), entry) for entry in entries]
+    return found_page(
+        caller, operation, request, lambda after, most: behind(keyed, request, after)[:most], by_default=by_default
+    )
+
+
+def found_page(
+    caller: Caller,
+    operation: str,
+    request: Mapping[str, Any],
+    find: Callable[[Key | None, int], Sequence[tuple[Key, _T]]],
+    *,
+    by_default: int = _PAGE,
+) -> tuple[list[_T], dict[str, str]]:
+    """One page of a list, and the member NextToken where there is another page.
+
+    Tokens hold the last entry's key and not a place, so that none is left out or told twice as jobs come and go.
+
+    Args:
+        caller: whose key signs tokens.
+        operation: of which it is a page.
+        request: of the client.
+        find: finds entries with their keys, in order: those behind a key, or all, and so many at most.
+        by_default: entries of a page where the request does not say how many.
+
+    Raises:
+        ServiceError: the request's token is of another request, or of another key.
+    """
+    query, token = _digest(operation, request), request.get("NextToken")
+    after = _read(token, caller.key.secret, query) if token else None
     size = request.get("MaxResults") or by_default
-    shown = ordered[:size]
-    more = {"NextToken": _write(shown[-1][0], caller.key.secret, query)} if len(ordered) > size else {}
+    found = find(after, size + 1)
+    shown = found[:size]
+    more = {"NextToken": _write(shown[-1][0], caller.key.secret, query)} if len(found) > size else {}
     return [entry for _, entry in shown], more
+
+
+def behind(keyed: Iterable[tuple[Key, _T]], request: Mapping[str, Any], after: Key | None) -> list[tuple[Key, _T]]:
+    """The entries behind a key, or all, in the request's order."""
+    down = descending(request)
+    left = (pair for pair in keyed if after is None or (pair[0] < after if down else pair[0] > after))
+    return sorted(left, key=lambda pair: pair[0], reverse=down)
+
+
+def descending(request: Mapping[str, Any]) -> bool:
+    """Whether the greatest comes first."""
+    return bool(request.get("SortOrder") == "Descending")
+
+
+def span(request: Mapping[str, Any], member: str) -> tuple[float, float]:
+    """Unix seconds behind which and before which the request wants a time, by the time's member."""
+    after, before = request.get(f"{member}After"), request.get(f"{member}Before")
+    return after.timestamp() if after else -math.inf, before.timestamp() if before else math.inf
 
 
 def within(request: Mapping[str, Any], described: Mapping[str, Any], name: str, status: str) -> bool:

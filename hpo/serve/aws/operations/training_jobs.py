@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hpo.record import JobRow, TrialRow, is_training
-from hpo.sagemaker import describe_training, read_training, stop_trial, tuned_trials
+from hpo.record import JobRow, Key, TrialQuery, TrialRow, is_training
+from hpo.sagemaker import describe_training, read_training, stop_trial, training_job_statuses, tuned_trials
 from hpo.serve.aws.creating import create_training_job, request_of
 from hpo.serve.aws.errors import invalid
 from hpo.serve.aws.operations.caller import TRAINING, TUNING, Caller, check_new
-from hpo.serve.aws.operations.paging import Key, page, within
-from hpo.serve.aws.operations.tuning_jobs import delete_job, stop_job, with_resources
+from hpo.serve.aws.operations.paging import behind, descending, found_page, span, within
+from hpo.serve.aws.operations.tuning_jobs import BY, delete_job, stop_job, with_resources
 from trainers.errors import ConfigurationError
 from trainers.parts import ESTIMATOR
 
@@ -45,11 +45,11 @@ def create(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:
 def described(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:
     """DescribeTrainingJob."""
     job, trial = caller.training_job(request[_NAME])
-    response = read_training(caller.store, job.name, trial)
+    response = read_training(caller.store, job.name, trial.trial_id if trial else None)
     asked = request_of(job)
     response["ResourceConfig"] = {**response["ResourceConfig"], "VolumeSizeInGB": 0}
     if asked is not None:
-        part = asked if trial is None else _definition(asked, job, _trial(caller, job, trial))
+        part = asked if trial is None else _definition(asked, trial)
         response |= {member: part[member] for member in _ASKED if member in part}
     if trial is not None:
         response["TuningJobArn"] = caller.arn(TUNING, job.name)
@@ -60,15 +60,32 @@ def listed(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:
     """ListTrainingJobs."""
     if "WarmPoolStatusEquals" in request or "TrainingPlanArnEquals" in request:
         raise invalid("WarmPoolStatusEquals and TrainingPlanArnEquals are not here; leave them out")
-    passing = [line for line in _lines(caller) if within(request, line, line[_NAME], _STATUS)]
     by = request.get("SortBy", "CreationTime")
+    alone = list(_trainings(caller, request, by))
 
-    def key(line: Mapping[str, Any]) -> Key:
-        return line[by].timestamp() if by == "CreationTime" else line[f"TrainingJob{by}"], line[_NAME]
+    def find(after: Key | None, most: int) -> list[tuple[Key, JobRow | TrialRow]]:
+        query = TrialQuery(
+            most=most,
+            by=BY[by],
+            descending=descending(request),
+            after=after,
+            words={**training_job_statuses(), "Diverged": "Failed"},
+            status=request.get("StatusEquals"),
+            contains=request.get("NameContains", ""),
+            begun=span(request, "CreationTime"),
+            modified=span(request, "LastModifiedTime"),
+        )
+        both: list[tuple[Key, JobRow | TrialRow]] = [*alone, *caller.store.find_trials(query)]
+        return behind(both, request, after)[:most]
 
-    shown, more = page(caller, "ListTrainingJobs", request, passing, key)
+    shown, more = found_page(caller, "ListTrainingJobs", request, find)
+    jobs = {name: caller.store.job(name) for name in {row.job for row in shown if isinstance(row, TrialRow)}}
+    lines = [
+        _training_line(caller, row) if isinstance(row, JobRow) else describe_training(jobs[row.job], row)
+        for row in shown
+    ]
     return {
-        "TrainingJobSummaries": [{**line, "TrainingJobArn": caller.arn(TRAINING, line[_NAME])} for line in shown],
+        "TrainingJobSummaries": [{**line, "TrainingJobArn": caller.arn(TRAINING, line[_NAME])} for line in lines],
         **more,
     }
 
@@ -80,7 +97,7 @@ def stop(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:
         stop_job(caller.store, job, "training job")
         return {}
     try:
-        stop_trial(caller.store, job.name, trial)
+        stop_trial(caller.store, job.name, trial.trial_id)
     except ConfigurationError as error:
         raise invalid(f"The request was rejected because the training job cannot be stopped: {error}") from error
     return {}
@@ -90,25 +107,28 @@ def delete(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:
     """DeleteTrainingJob."""
     job, trial = caller.training_job(request[_NAME])
     if trial is not None:
-        raise invalid(f"training job {trial!r} is of tuning job {job.name!r}, and goes with it; delete that one")
+        raise invalid(
+            f"training job {trial.trial_id!r} is of tuning job {job.name!r}, and goes with it; delete that one"
+        )
     delete_job(caller.store, job)
     return {}
 
 
-def _lines(caller: Caller) -> Iterator[dict[str, Any]]:
-    for job in caller.store.jobs():
-        trials = tuned_trials(caller.store, job.name)
-        if is_training(job):
-            yield describe_training(job, trials[0] if trials else None)
-        else:
-            yield from (describe_training(job, trial) for trial in trials)
+def _trainings(caller: Caller, request: Mapping[str, Any], by: str) -> Iterator[tuple[Key, JobRow]]:
+    """The single trainings that pass a request's filters, with their keys."""
+    whole = "LastModifiedTimeAfter" in request or "LastModifiedTimeBefore" in request
+    for job in filter(is_training, caller.store.jobs()):
+        line = _training_line(caller, job) if whole else describe_training(job, None)
+        if within(request, line, job.name, _STATUS):
+            keys: dict[str, Any] = {"Name": job.name, "Status": line[_STATUS], "CreationTime": job.created_at}
+            yield (keys[by], job.name), job
 
 
-def _trial(caller: Caller, job: JobRow, name: str) -> TrialRow:
-    return next(trial for trial in tuned_trials(caller.store, job.name) if trial.trial_id == name)
+def _training_line(caller: Caller, job: JobRow) -> dict[str, Any]:
+    return describe_training(job, next(iter(tuned_trials(caller.store, job.name)), None))
 
 
-def _definition(asked: Mapping[str, Any], job: JobRow, trial: TrialRow) -> dict[str, Any]:
+def _definition(asked: Mapping[str, Any], trial: TrialRow) -> dict[str, Any]:
     """Of a tuning job's request the definition that a trial is of."""
     several = {each.get("DefinitionName"): each for each in asked.get("TrainingJobDefinitions", ())}
     found = several.get(trial.hyperparameters.get(ESTIMATOR)) if several else asked["TrainingJobDefinition"]

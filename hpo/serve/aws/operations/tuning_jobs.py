@@ -6,17 +6,20 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from hpo.record import JobRow, Store, TrialRow, is_training, objective, status_and_reason, when
-from hpo.sagemaker import counters, describe, describe_trial, overviews, tuned_trials
+from hpo.record import JobRow, Key, Store, TrialQuery, TrialRow, is_training, status_and_reason, when
+from hpo.sagemaker import counters, describe, describe_trial, overviews, training_job_statuses, tuned_trials
 from hpo.serve.aws.creating import create_tuning_job, request_of
 from hpo.serve.aws.errors import ServiceError, invalid
 from hpo.serve.aws.operations.caller import TRAINING, TUNING, Caller, check_new
-from hpo.serve.aws.operations.paging import Key, page, within
+from hpo.serve.aws.operations.paging import descending, found_page, page, within
 
 _NAME, _STATUS = "HyperParameterTuningJobName", "HyperParameterTuningJobStatus"
 _ASKED = ("TrainingJobDefinition", "TrainingJobDefinitions", "WarmStartConfig", "Autotune")
 NO_ROLE = "arn:aws:iam::000000000000:role/none"
 """The role of a job that was given none; no job has any use for one."""
+
+BY: dict[str, Any] = {"Name": "name", "Status": "status", "CreationTime": "begun"}
+"""What trials are ordered by, by the request's word for it."""
 
 LONGEST_REASON = 1024
 """Letters of a reason of failure in the API."""
@@ -82,25 +85,24 @@ def trainings(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:
     """ListTrainingJobsForHyperParameterTuningJob."""
     job = caller.tuning_job(request[_NAME])
     by, status = request.get("SortBy", "Name"), request.get("StatusEquals")
-    entries = [(trial, describe_trial(job, trial)) for trial in tuned_trials(caller.store, job.name)]
-    passing = [
-        (trial, line)
-        for trial, line in entries
-        if status in (None, line["TrainingJobStatus"])
-        # As there: those without a value have no place in an order by it.
-        and (by != "FinalObjectiveMetricValue" or objective(job, trial) is not None)
-    ]
+    # As there: those without a value have no place in an order by it.
+    value = "best_objective" if job.spec["objective_value"] == "best" else "objective"
 
-    def key(entry: tuple[TrialRow, dict[str, Any]]) -> Key:
-        trial, line = entry
-        if by == "FinalObjectiveMetricValue":
-            return objective(job, trial) or 0.0, trial.trial_id
-        begun = job.created_at if trial.started_at is None else trial.started_at
-        values: dict[str, Any] = {"Name": trial.trial_id, "Status": line["TrainingJobStatus"], "CreationTime": begun}
-        return values[by], trial.trial_id
+    def find(after: Key | None, most: int) -> list[tuple[Key, TrialRow]]:
+        query = TrialQuery(
+            most=most,
+            job=job.name,
+            by={"FinalObjectiveMetricValue": value, **BY}[by],
+            descending=descending(request),
+            after=after,
+            words=training_job_statuses(),
+            status=status,
+        )
+        return caller.store.find_trials(query)
 
-    shown, more = page(caller, "ListTrainingJobsForHyperParameterTuningJob", request, passing, key)
-    return {"TrainingJobSummaries": [_summary(caller, job, line) for _, line in shown], **more}
+    shown, more = found_page(caller, "ListTrainingJobsForHyperParameterTuningJob", request, find)
+    summaries = [_summary(caller, job, describe_trial(job, trial)) for trial in shown]
+    return {"TrainingJobSummaries": summaries, **more}
 
 
 def stop(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from botocore.loaders import create_loader
 from botocore.model import ServiceModel
 
-_CLASSES = {r"\p{L}": r"\w", r"\p{N}": r"\d", r"\p{Z}": r"\s"}
+_CLASSES = {r"\p{L}": r"\w", r"\p{N}": r"\d", r"\p{Z}": r"\s", r"\p{Alnum}": "a-zA-Z0-9"}
 """Classes of letters in the models' patterns, as Python writes them."""
 
 
@@ -21,7 +21,10 @@ def model(service: str) -> Any:
 
 @cache
 def pattern(text: str) -> re.Pattern[str]:
-    """A model's pattern, which holds for all of a value."""
+    """A model's pattern, which holds for all of a value; one that Python does not know holds for any."""
     for java, python in _CLASSES.items():
         text = text.replace(java, python)
-    return re.compile(text, re.DOTALL)
+    try:
+        return re.compile(text, re.DOTALL)
+    except re.error:
+        return re.compile(".*", re.DOTALL)

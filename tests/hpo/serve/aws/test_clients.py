@@ -16,13 +16,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pandas
 import pytest
-from moto.server import ThreadedMotoServer
 
 from hpo.record import Store
 from hpo.serve import Keys
+from tests.support.moto_s3 import moto_s3, s3_client
 from trainers.datasets import find, load
 
 pytestmark = [pytest.mark.clients, pytest.mark.process, pytest.mark.system]
@@ -37,18 +36,14 @@ Run = Callable[..., Any]
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[str]:
     """The address of an S3 with the bank marketing data in it."""
-    running = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    running.start()
-    host, port = running.get_host_and_port()
-    secret = {"aws_access_key_id": "any", "aws_secret_access_key": "any", "region_name": "us-east-1"}
-    files = boto3.client("s3", endpoint_url=f"http://{host}:{port}", **secret)
-    files.create_bucket(Bucket="bucket")
-    data = load("bank-marketing" if find("bank-marketing", None) else "bank-marketing-synthetic")
-    for name, rows in (("train", data.train), ("validation", data.validation)):
-        text = pandas.DataFrame(rows)[:3000].to_csv(index=False, header=False)
-        files.put_object(Bucket="bucket", Key=f"bank/{name}/{name}.csv", Body=text.encode())
-    yield f"http://{host}:{port}"
-    running.stop()
+    with moto_s3() as address:
+        files = s3_client(address)
+        files.create_bucket(Bucket="bucket")
+        data = load("bank-marketing" if find("bank-marketing", None) else "bank-marketing-synthetic")
+        for name, rows in (("train", data.train), ("validation", data.validation)):
+            text = pandas.DataFrame(rows)[:3000].to_csv(index=False, header=False)
+            files.put_object(Bucket="bucket", Key=f"bank/{name}/{name}.csv", Body=text.encode())
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +107,7 @@ def test_the_posts_steps_run_with_sdk_2(run: Run, folder: Path) -> None:
     assert found["value"] > 0.6
     # The SDK asks for means over a minute each.
     assert found["curve"][-1] == pytest.approx(found["value"], abs=0.05)
-    assert found["artifact"].startswith("s3://bucket/models/post/")
+    assert re.fullmatch(r"s3://bucket/models/post-00\d/output/model\.tar\.gz", found["artifact"])
     with Store(store_url(folder)) as store:
         assert [(act.by, act.door) for act in store.acts("post")] == [("alice", "SageMaker")]
 

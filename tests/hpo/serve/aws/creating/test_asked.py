@@ -109,6 +109,16 @@ def test_spot_waits_as_long_as_the_request_says(data: Path, tables: Tables) -> N
     assert made.settings.options["max_wait"] == 900
 
 
+def test_trainings_of_a_search_have_the_limits_of_their_definition(data: Path, tables: Tables) -> None:
+    asked = tuning(data)
+    options = tuning_of(asked, tables, None)[0].settings.options
+    assert (options["max_trial_runtime"], options["max_trial_wait"], options["max_wait"]) == (600, None, None)
+    asked["TrainingJobDefinition"]["EnableManagedSpotTraining"] = True
+    options = tuning_of(asked, tables, None)[0].settings.options
+    assert (options["max_trial_runtime"], options["max_trial_wait"]) == (600, 900)
+    assert options["max_wait"] == 12 * 900, "all of them may wait so long, one after the other"
+
+
 def test_a_search_is_what_its_request_says(data: Path, tables: Tables) -> None:
     criteria = {
         "TargetObjectiveMetricValue": 0.1,
@@ -190,7 +200,7 @@ def test_programs_run_where_the_server_allows_it(data: Path) -> None:
     assert refused.value.code == "AccessDeniedException"
 
 
-def test_an_archive_that_leads_out_of_its_folder_is_refused(data: Path, tables: Tables) -> None:
+def test_an_archive_that_leads_out_of_its_folder_is_refused(data: Path, tables: Tables, home: Path) -> None:
     request = script(data)
     with tarfile.open(data / "sourcedir.tar.gz", "w:gz") as archive:
         member = tarfile.TarInfo("../../outside.py")
@@ -200,6 +210,7 @@ def test_an_archive_that_leads_out_of_its_folder_is_refused(data: Path, tables: 
     (data / "sourcedir.tar.gz").write_bytes(b"nothing")
     with pytest.raises(ServiceError, match="is no archive of tar"):
         training_of(request, tables, None)
+    assert list((home / "serve" / "sources").iterdir()) == [], "what was unpacked of them goes"
 
 
 def changed(request: dict[str, Any], path: str, value: Any) -> dict[str, Any]:

@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pandas as pd
 import pytest
+import xgboost
 from botocore.exceptions import ClientError
-from moto.server import ThreadedMotoServer
+from ray.train import ScalingConfig
 
 from hpo import jobs
 from hpo.record import Store
 from hpo.serve.aws.creating import jobs as creating, read_tables, request_of, start_left_behind
 from hpo.serve.aws.creating.asked import training_of
 from hpo.serve.aws.creating.jobs import REQUEST
+from tests.support.moto_s3 import moto_s3, s3_client
 from tests.support.rows import sqlite_url
+from trainers import XGBoostTrainer
 
 Client = Callable[..., Any]
+ROWS = pd.DataFrame({"y": [0, 1] * 40, "a": range(80)})
 
 
 @pytest.fixture(scope="module")
 def store_of_files() -> Iterator[str]:
     """The address of an S3-compatible server with rows in a bucket."""
-    running = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    running.start()
-    host, port = running.get_host_and_port()
-    secret = {"aws_access_key_id": "any", "aws_secret_access_key": "any", "region_name": "us-east-1"}
-    files = boto3.client("s3", endpoint_url=f"http://{host}:{port}", **secret)
-    files.create_bucket(Bucket="bucket")
-    rows = pd.DataFrame({"y": [0, 1] * 40, "a": range(80)}).to_csv(index=False, header=False)
-    for name in ("train", "validation"):
-        files.put_object(Bucket="bucket", Key=f"{name}/rows.csv", Body=rows.encode())
-    yield f"http://{host}:{port}"
-    running.stop()
+    with moto_s3() as address:
+        files = s3_client(address)
+        files.create_bucket(Bucket="bucket")
+        rows = ROWS.to_csv(index=False, header=False)
+        for name in ("train", "validation"):
+            files.put_object(Bucket="bucket", Key=f"{name}/rows.csv", Body=rows.encode())
+        yield address
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +67,23 @@ def request(folder: Path, **changed: Any) -> dict[str, Any]:
     }
 
 
+def tuning_request(folder: Path, **changed: Any) -> dict[str, Any]:
+    training = request(folder)
+    name, hyperparameters = training.pop("TrainingJobName"), training.pop("HyperParameters")
+    assert name
+    rate = {"Name": "eta", "MinValue": "0.01", "MaxValue": "0.5"}
+    return {
+        "HyperParameterTuningJobName": "tuned",
+        "HyperParameterTuningJobConfig": {
+            "Strategy": "Random",
+            "HyperParameterTuningJobObjective": {"Type": "Maximize", "MetricName": "validation:auc"},
+            "ResourceLimits": {"MaxNumberOfTrainingJobs": 7, "MaxParallelTrainingJobs": 2},
+            "ParameterRanges": {"ContinuousParameterRanges": [rate]},
+        },
+        "TrainingJobDefinition": {**training, "StaticHyperParameters": hyperparameters, **changed},
+    }
+
+
 def ended(store: Store, name: str, seconds: float = 120.0) -> str:
     until = time.monotonic() + seconds
     while (status := store.job(name).status) in ("InProgress", "Stopping"):
@@ -74,9 +92,23 @@ def ended(store: Store, name: str, seconds: float = 120.0) -> str:
     return status
 
 
+def archived_model(address: str, described: dict[str, Any], folder: Path) -> xgboost.Booster:
+    """The model of a training in the archive that its description names."""
+    _, _, bucket, key = described["ModelArtifacts"]["S3ModelArtifacts"].split("/", 3)
+    packed = s3_client(address).get_object(Bucket=bucket, Key=key)["Body"].read()
+    with tarfile.open(fileobj=io.BytesIO(packed), mode="r:gz") as archive:
+        assert archive.getnames() == ["xgboost-model"]
+        archive.extractall(folder, filter="data")
+    model = xgboost.Booster()
+    model.load_model(folder / "xgboost-model")
+    return model
+
+
 @pytest.mark.ray
 @pytest.mark.process
-def test_a_client_creates_a_training_that_runs_apart(client: Client, store: Store, tmp_path: Path) -> None:
+def test_a_client_creates_a_training_that_runs_apart(
+    client: Client, store: Store, tmp_path: Path, store_of_files: str
+) -> None:
     sagemaker, asked = client(read_timeout=180), request(tmp_path)
     made = sagemaker.create_training_job(**asked)
     assert made["TrainingJobArn"].endswith("training-job/made")
@@ -88,9 +120,31 @@ def test_a_client_creates_a_training_that_runs_apart(client: Client, store: Stor
     assert described["TrainingJobStatus"] == "Completed"
     assert described["HyperParameters"]["num_round"] == "3"
     assert described["ResourceConfig"] == asked["ResourceConfig"]
+    assert described["ModelArtifacts"]["S3ModelArtifacts"] == f"s3://bucket/{tmp_path.name}/made/output/model.tar.gz"
+    archived = archived_model(store_of_files, described, tmp_path)
+    own = XGBoostTrainer(scaling=ScalingConfig(num_workers=1)).load_model(store.trials("made")[0].checkpoint)
+    rows = xgboost.DMatrix(ROWS[["a"]].to_numpy())
+    assert archived.predict(rows).tolist() == own.predict(rows).tolist()
     with pytest.raises(ClientError) as refused:
         sagemaker.create_training_job(**asked)
     assert refused.value.response["Error"]["Code"] == "ResourceInUse"
+
+
+@pytest.mark.ray
+@pytest.mark.process
+def test_each_training_of_a_tuning_job_leaves_its_model(
+    client: Client, store: Store, tmp_path: Path, store_of_files: str
+) -> None:
+    sagemaker = client(read_timeout=180)
+    sagemaker.create_hyper_parameter_tuning_job(**tuning_request(tmp_path))
+    assert ended(store, "tuned") == "Completed"
+    trials = [trial for trial in store.trials("tuned") if trial.number >= 0]
+    assert len(trials) == 7
+    assert sum(not trial.checkpoint for trial in trials) == 2, "a job keeps the checkpoints of its best five"
+    for trial in trials:
+        described = sagemaker.describe_training_job(TrainingJobName=trial.trial_id)
+        model = archived_model(store_of_files, described, tmp_path)
+        assert model.num_boosted_rounds() == trial.resource
 
 
 @pytest.mark.process
