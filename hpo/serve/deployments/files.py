@@ -62,7 +62,7 @@ class Deployment:
         if not self.pid:
             return time.time() - self.at < START_SECONDS
         try:
-            return abs(psutil.Process(self.pid).create_time() - self.began) < 1.0
+            return bool(abs(psutil.Process(self.pid).create_time() - self.began) < 1.0)
         except psutil.Error:
             return False
 

@@ -35,7 +35,9 @@ def main() -> None:
             running = [one for one in files.read().values() if one.cluster and one.lives]
             if running and not joins:
                 # Ray has been imported already, and would not be let in.
-                return _again(given, running[0])
+                pid = _again(given, running[0])
+                files.write(replace(mine, pid=pid, began=psutil.Process(pid).create_time()))
+                return
             _deploy(given)
             holder = next((one for one in running if one.cluster == os.environ.get("RAY_ADDRESS")), None)
             if joins and holder is None:
@@ -50,13 +52,14 @@ def main() -> None:
         _hold(files)
 
 
-def _again(given: Mapping[str, Any], holder: Deployment) -> None:
-    """Deploys onto the Ray that this machine's endpoints are on, from a process that it lets in."""
+def _again(given: Mapping[str, Any], holder: Deployment) -> int:
+    """Deploys onto the Ray that this machine's endpoints are on, from a process that it lets in; returns its pid."""
     command = [sys.executable, "-m", "hpo.serve.deployments.process"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, env={**os.environ, **holder.entry})
     assert process.stdin is not None
     with process.stdin as to:
         to.write(json.dumps(given).encode())
+    return process.pid
 
 
 def _deploy(given: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx
 import numpy as np
 import psutil
 import pytest
@@ -17,6 +18,7 @@ from hpo.job_file import read_any
 from hpo.record import Store
 from hpo.serve.deployments.files import DeploymentFiles
 from tests.support.console import Served
+from tests.support.rows import until
 from tests.support.small_job import write_job
 
 pytestmark = pytest.mark.system
@@ -57,11 +59,22 @@ def test_a_model_is_deployed_answers_and_is_ended(
     rows = np.zeros((2, 3), dtype=np.float32)
     assert Predictor("tiny-live", f"http://127.0.0.1:{port}/tiny-live").predict(rows).shape == (2,)
 
-    [one] = DeploymentFiles(served.folder).read().values()
+    # Another one joins the Ray that was started for the first, which goes on when the first is ended.
+    asked = {"name": "tiny-too", "cpus": 0.1, "port": port}
+    api = {"Authorization": f"Bearer {served.token}"}
+    httpx.post(f"{served.base}/api/jobs/tiny/deploy", json=asked, headers=api, timeout=120).raise_for_status()
+    files = DeploymentFiles(served.folder)
+    until(lambda: files.read()["tiny-too"].state != "DEPLOYING", seconds=120)
+    one, other = files.read()["tiny-live"], files.read()["tiny-too"]
+    assert (other.state, other.reason, other.pid) == ("RUNNING", "", one.pid)
+    httpx.delete(f"{served.base}/api/endpoints/tiny-live", headers=api, timeout=120).raise_for_status()
+    assert Predictor("tiny-too", f"http://127.0.0.1:{port}/tiny-too").predict(rows).shape == (2,)
+
+    expect(row).to_have_count(1)
     row.get_by_role("button", name="End").click()
     page.get_by_role("button", name="End the endpoint").click()
     expect(page.locator("section[aria-label=Endpoints]")).to_be_hidden()
-    done = [(act.kind, act.by, act.door) for act in record.acts("tiny")][-2:]
-    assert done == [("deployed", "person", "REST"), ("undeployed", "person", "REST")]
+    done = [(act.kind, act.by, act.door) for act in record.acts("tiny")][-4:]
+    assert done == [(kind, "person", "REST") for kind in ("deployed", "deployed", "undeployed", "undeployed")]
     assert DeploymentFiles(served.folder).read() == {}
     psutil.Process(one.pid).wait(60)  # The Ray that was started for it ends with its last endpoint.
