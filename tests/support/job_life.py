@@ -21,7 +21,7 @@ from sqlalchemy.exc import OperationalError
 
 import hpo.jobs.run
 from hpo.jobs.driver import raised_now
-from hpo.jobs.files import retention as checkpoints
+from hpo.jobs.files import checkpoints
 from hpo.jobs.files.folder import CLAIMED, FOLDER_ID
 from hpo.jobs.raising import changes
 from hpo.jobs.replay import GOES_ON_FROM, unbilled, used_before

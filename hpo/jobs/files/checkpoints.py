@@ -16,10 +16,9 @@ from hpo.jobs.files.retention import Checkpoint, Retention
 from hpo.jobs.options import NUM_TO_KEEP, check_option
 from hpo.ranking import Rank, ranks
 from hpo.search import PROBE, UNTUNED, Search, TrialRun, rank_of, standing_of
-from trainers import storage
+from trainers import patient_storage, storage
 from trainers.checkpoint import remove, trial_of
 from trainers.errors import LeaseError, StorageError, WarmbandError
-from trainers.patient_storage import GIVE_UP_SECONDS
 
 BATCH_SECONDS = 1.0
 """How long removals are gathered, so that the store is waited for once a batch and not once a file."""
@@ -161,7 +160,7 @@ class Checkpoints:
         if self._closing.is_set():
             return self._retention.totals
         with self._changed:  # What was decided and not recorded, in a second Ctrl-C, stays: the record names it.
-            seconds = max(seconds, GIVE_UP_SECONDS) if sweep and self._unarchived else seconds
+            seconds = max(seconds, patient_storage.GIVE_UP_SECONDS) if sweep and self._unarchived else seconds
             self._deadline = time.monotonic() + seconds
             self._sweeps = sweep
             self._closing.set()
