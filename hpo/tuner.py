@@ -17,7 +17,8 @@ from hpo.forecasts import Forecast
 from hpo.notices import Email, Webhook
 from hpo.observers import Callback, console_for
 from hpo.ranges import ParameterRange
-from hpo.sagemaker import TunedJob
+from hpo.record import Store, is_training
+from hpo.sagemaker import HasModel, TunedJob
 from hpo.strategies import (
     Plan,
     Strategy,
@@ -27,6 +28,7 @@ from hpo.strategies import (
     WarmStartTypes,
     in_place_of,
 )
+from hpo.training import TrainingJob
 from trainers.trainer import Trainer
 
 
@@ -329,3 +331,21 @@ class HyperparameterTuner(TunedJob):
         aim = f"{self.objective_type} the {self.objective_value} value of {self.objective_metric_name}."
         title = f"{self.settings.strategy_name}, {self.max_jobs} trials, {self.max_parallel_jobs} at once"
         return plan_html(title, aim, self.plan(), {name: bounds.to_json() for name, bounds in self.ranges.items()})
+
+
+def attached(name: str, store: str | None = None, *, allow_code: bool = False) -> HasModel:
+    """A job of the record, of tuning or of a single training.
+
+    Args:
+        name: the job's.
+        store: database URL of the record; None is the default one.
+        allow_code: import the Python code that the record names.
+
+    Raises:
+        ConfigurationError: there is no such job, or it needs code that is not allowed.
+    """
+    with Store(store) as opened:
+        training = is_training(opened.job(name))
+    if training:
+        return TrainingJob.attach(name, store=store, allow_code=allow_code)
+    return HyperparameterTuner.attach(name, store=store, allow_code=allow_code)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         delete as delete,
         deploy as deploy,
         deployed as deployed,
+        ray_serve as ray_serve,
         states as states,
     )
     from hpo.endpoints.files import predict_files as predict_files

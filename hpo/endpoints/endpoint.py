@@ -90,7 +90,7 @@ def deploy(
         WarmbandError: it does not come up.
     """
     check_place(name, replicas, cpus, batch)
-    serve = _serve()
+    serve = ray_serve()
     _join()
     serve.start(http_options={"host": "127.0.0.1", "port": port})
     deployment = serve.deployment(
@@ -119,7 +119,7 @@ def delete(name: str) -> bool:
     Returns:
         Whether it ran.
     """
-    serve = _serve()
+    serve = ray_serve()
     _join()
     there = name in serve.status().applications
     if there:
@@ -129,7 +129,7 @@ def delete(name: str) -> bool:
 
 def states() -> dict[str, str]:
     """Ray Serve's word for the state of each endpoint of the cluster that this process has joined, by name."""
-    return {name: str(one.status.value) for name, one in _serve().status().applications.items()}
+    return {name: str(one.status.value) for name, one in ray_serve().status().applications.items()}
 
 
 def deployed(store: Store, name: str | None = None) -> list[Endpoint]:
@@ -165,7 +165,12 @@ def _batching(serve: Any, batch: int) -> type[Replica]:
     return Batching
 
 
-def _serve() -> Any:
+def ray_serve() -> Any:
+    """Ray Serve's module.
+
+    Raises:
+        ConfigurationError: it is not installed.
+    """
     try:
         from ray import serve
     except ImportError as error:

@@ -101,8 +101,10 @@ class BoosterScorer:
         """See `Scorer`."""
         names = self._booster.feature_names
         chosen = _all_of(rows, self._booster.num_features()) if names is None else _named(rows, names)
-        numbers = {name: _numbers(chosen, name) for name in chosen.columns if name not in self._categorical}
-        return chosen.assign(**{str(name): values for name, values in numbers.items()})
+        found = chosen.copy(deep=False)
+        for name in (each for each in chosen.columns if each not in self._categorical):
+            found[name] = _numbers(chosen, name)  # Names may be numbers, where a model has none.
+        return found
 
     def predict(self, rows: pd.DataFrame) -> NDArray[Any]:
         """See `Scorer`."""

@@ -77,6 +77,27 @@ class HasModel:
             store.act(job, "deployed", told)
         return endpoints.Predictor(name, url, partial(delete_endpoint, name, store=self._store))
 
+    def deployable(
+        self, training_job_name: str | None = None, model_fn: Callable[[Any], Any] | str | None = None
+    ) -> str:
+        """Checks that there is a model that `deploy` can serve.
+
+        Args:
+            training_job_name: the trial; None is the best.
+            model_fn: as of `deploy`.
+
+        Returns:
+            The trial whose model it is.
+
+        Raises:
+            ConfigurationError, WarmbandError: there is none.
+        """
+        from hpo import endpoints
+
+        _, trial, estimator = self._model_of(training_job_name)
+        endpoints.scorer_of(estimator, model_fn)
+        return trial
+
     def predict(
         self,
         files: Sequence[str | Path],

@@ -41,12 +41,12 @@ async def ask(module: str, given: Mapping[str, Any], who: Actor) -> Any:
         async with asyncio.timeout(SECONDS):
             out, _ = await process.communicate(json.dumps(given).encode())
     except TimeoutError:
-        message = f"the job has not begun within {SECONDS:g} s, and goes on to; look at the list of jobs"
+        message = f"it has not begun within {SECONDS:g} s, and goes on to; look at the list of jobs, or of endpoints"
         raise RefusedError(503, "Unavailable", message) from None
     try:
         return json.loads(out)
     except ValueError:
-        message = f"the process that was to start the job ended with code {process.returncode}"
+        message = f"the process that was to do it ended with code {process.returncode}"
         raise RefusedError(500, "Internal", message) from None
 
 

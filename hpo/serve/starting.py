@@ -1,14 +1,15 @@
-"""Starting of jobs in a process of its own, which goes on when the server dies: a job is there whole or not at all."""
+"""Starting of jobs and deployments in a process of its own, which goes on when the server dies: whole or not at all."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from hpo.record import Actor, acting
 from hpo.serve.apart import answer, ask
+from hpo.serve.deployments import begin, end
 from hpo.serve.errors import RefusedError, as_refusal
 from hpo.serve.security import Who
 from hpo.serve.settings import ServeSettings
@@ -19,22 +20,23 @@ _under_way = 0
 
 
 async def start(settings: ServeSettings, who: Who, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Has another process check, create or resume a job.
+    """Has another process check, create or resume a job, or deploy its model, or end an endpoint.
 
     Args:
         settings: of the server.
         who: asks for it.
-        request: `kind` is "check", "create" or "resume"; what else there is follows from that.
+        request: `kind` is "check", "create", "resume", "deploy" or "undeploy"; what else there is follows from that.
 
     Raises:
         RefusedError: it does not go; also where it has not come to an end in three minutes, and goes on.
     """
     global _under_way
     if _under_way >= AT_ONCE:
-        raise RefusedError(503, "Busy", f"{_under_way} jobs are being started already", wait=5.0)
+        raise RefusedError(503, "Busy", f"{_under_way} processes are at work already", wait=5.0)
     _under_way += 1
     try:
-        given = {**request, "store": settings.store, "data_dir": settings.data_dir, "allow_code": settings.allow_code}
+        own = ("store", "data_dir", "allow_code")
+        given = {**request, **{name: getattr(settings, name) for name in own}, "folder": str(settings.folder)}
         found: dict[str, Any] = await ask("hpo.serve.starting", given, Actor(by=who.name, door="REST"))
     finally:
         _under_way -= 1
@@ -46,7 +48,7 @@ async def start(settings: ServeSettings, who: Who, request: Mapping[str, Any]) -
 def _perform(given: dict[str, Any]) -> dict[str, Any]:
     try:
         with acting(clone_of=given.get("clone_of") or None):
-            return _resume(given) if given["kind"] == "resume" else _create(given)
+            return _ACTS[given["kind"]](given)
     except WarmbandError as error:
         refusal = as_refusal(error)
         told = {"status": refusal.status, "type": refusal.kind, "message": str(refusal), "fields": refusal.fields}
@@ -99,6 +101,15 @@ def _resume(given: dict[str, Any]) -> dict[str, Any]:
     allowed = [code.name for code in named]
     where = launch.start(name, given["store"], server, resume=True, allowed=allowed, limits=limits)
     return {"job": name, "where": where}
+
+
+_ACTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "check": _create,
+    "create": _create,
+    "resume": _resume,
+    "deploy": begin,
+    "undeploy": end,
+}
 
 
 def main() -> None:

@@ -6,14 +6,11 @@ import os
 import signal
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import Annotated, Optional
 
 import typer
 
 from hpo.cli.options import AllowCode, AsJson, JobName, StoreUrl
-
-if TYPE_CHECKING:
-    from hpo.sagemaker import HasModel
 
 Trial = Annotated[
     Optional[str],  # noqa: UP045
@@ -45,9 +42,10 @@ def predict(
     """
     from hpo.cli.terminal import show
     from hpo.text import count
+    from hpo.tuner import attached
 
     _check_code(model_fn, allow_code=allow_code)
-    job = _attached(name, store, allow_code=allow_code)
+    job = attached(name, store, allow_code=allow_code)
     rows = job.predict(files, out, training_job_name=trial, model_fn=model_fn, workers=workers)
     show(f"Wrote {count(rows, 'prediction')} to {out}")
 
@@ -72,9 +70,10 @@ def deploy(
     Without one Ray is started here, and the endpoint ends with Ctrl-C.
     """
     from hpo.cli.terminal import show
+    from hpo.tuner import attached
 
     _check_code(model_fn, allow_code=allow_code)
-    job = _attached(name, store, allow_code=allow_code)
+    job = attached(name, store, allow_code=allow_code)
     predictor = job.deploy(
         replicas,
         endpoint_name=endpoint,
@@ -152,8 +151,9 @@ def register(
     """
     from hpo.cli.terminal import show, show_json
     from hpo.text import masked
+    from hpo.tuner import attached
 
-    made = _attached(name, store, allow_code=allow_code).register(model, tracking_uri, training_job_name=trial)
+    made = attached(name, store, allow_code=allow_code).register(model, tracking_uri, training_job_name=trial)
     if as_json:
         show_json(made.to_json())
         return
@@ -161,18 +161,6 @@ def register(
         f"{'Registered' if made.new else 'Registered before:'} {made.uri}"
         + (f" in {masked(tracking_uri)}" if tracking_uri else "")
     )
-
-
-def _attached(name: str, store: str | None, *, allow_code: bool) -> HasModel:
-    from hpo.record import Store, is_training
-    from hpo.training import TrainingJob
-    from hpo.tuner import HyperparameterTuner
-
-    with Store(store) as opened:
-        training = is_training(opened.job(name))
-    if training:
-        return TrainingJob.attach(name, store=store, allow_code=allow_code)
-    return HyperparameterTuner.attach(name, store=store, allow_code=allow_code)
 
 
 def _check_code(model_fn: str | None, *, allow_code: bool) -> None:

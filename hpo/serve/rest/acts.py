@@ -18,7 +18,7 @@ from hpo.serve.starting import start
 router = APIRouter(tags=["act"])
 
 
-def _takes(kind: str, schema: dict[str, Any]) -> dict[str, Any]:
+def takes(kind: str, schema: dict[str, Any]) -> dict[str, Any]:
     """The body of a request in the API's description: routes read it themselves, so that all errors have one form."""
     return {"requestBody": {"content": {kind: {"schema": schema}}}}
 
@@ -34,7 +34,7 @@ async def schema(request: Request, training: bool = False) -> Response:
     return json_response(made)
 
 
-@router.post("/jobs", status_code=201, openapi_extra=_takes("application/yaml", {"type": "object"}))
+@router.post("/jobs", status_code=201, openapi_extra=takes("application/yaml", {"type": "object"}))
 async def create(
     request: Request,
     dry_run: Annotated[bool, Query(description="Check the file, and create nothing.")] = False,
@@ -63,10 +63,10 @@ async def stop(request: Request, job: JobName) -> Response:
     return json_response({"job": job, "stopping": stopping}, 202)
 
 
-@router.post("/jobs/{job}/resume", openapi_extra=_takes("application/json", _LIMITS))
+@router.post("/jobs/{job}/resume", openapi_extra=takes("application/json", _LIMITS))
 async def resume(request: Request, job: JobName) -> Response:
     """Goes on with a job; `{"set": {"max_jobs": 60}}` raises limits for good."""
-    limits = (await _body(request)).get("set") or {}
+    limits = (await body_of(request)).get("set") or {}
     if not isinstance(limits, dict):
         raise RefusedError(
             400, "Invalid", 'set is no object; give limits by name, such as {"max_jobs": 60}', field="set"
@@ -78,10 +78,10 @@ async def resume(request: Request, job: JobName) -> Response:
     return json_response(found, 202)
 
 
-@router.post("/jobs/{job}/trials", status_code=201, openapi_extra=_takes("application/json", _VALUES))
+@router.post("/jobs/{job}/trials", status_code=201, openapi_extra=takes("application/json", _VALUES))
 async def add(request: Request, job: JobName) -> Response:
     """Gives the values of one of the job's next trials: `{"hyperparameters": {"eta": 0.1}}`."""
-    values = (await _body(request)).get("hyperparameters")
+    values = (await body_of(request)).get("hyperparameters")
     if not isinstance(values, dict):
         message = 'hyperparameters is no object; give values by name, such as {"eta": 0.1}'
         raise RefusedError(400, "Invalid", message, field="hyperparameters")
@@ -115,7 +115,8 @@ async def delete(
     return json_response({"job": job, "deleted": True})
 
 
-async def _body(request: Request) -> dict[str, Any]:
+async def body_of(request: Request) -> dict[str, Any]:
+    """A request's body, a JSON object; empty is one without anything."""
     text = await request.body()
     try:
         found = json.loads(text) if text.strip() else {}

@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from hpo.serve.errors import RefusedError, as_refusal
-from hpo.serve.rest import acts, reading
+from hpo.serve.rest import acts, endpoints, reading
 from trainers.errors import WarmbandError
 
 
@@ -24,6 +24,7 @@ def rest_app() -> FastAPI:
     )
     app.include_router(reading.router)
     app.include_router(acts.router)
+    app.include_router(endpoints.router)
 
     @app.exception_handler(WarmbandError)
     async def ours(request: Request, error: WarmbandError) -> Response:

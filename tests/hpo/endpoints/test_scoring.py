@@ -130,3 +130,14 @@ def test_what_has_no_model_is_told() -> None:
         scorer_of(XGBoostTrainer(hyperparameters={"num_round": 1}), linear)
     with pytest.raises(ConfigurationError, match="model_fn is missing: TorchTrainer keeps what your program saved"):
         scorer_of(TorchTrainer(loop, hyperparameters={"epochs": 1}))
+
+
+def test_a_model_without_names_takes_columns_by_their_places() -> None:
+    random = np.random.default_rng(0)
+    values = random.normal(size=(50, 3)).astype(np.float32)
+    matrix = xgboost.DMatrix(values, (values[:, 0] > 0).astype(float))
+    booster = xgboost.train({"objective": "binary:logistic"}, matrix, 2)
+    scorer = BoosterScorer(raw=bytes(booster.save_raw("ubj")))
+    checked = scorer.checked(pd.DataFrame(values))
+    assert checked.shape == (50, 3)
+    np.testing.assert_allclose(scorer.predict(checked), booster.predict(xgboost.DMatrix(values)), rtol=1e-6)

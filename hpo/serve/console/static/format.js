@@ -42,9 +42,10 @@ export function between(begin, end) {
 /** @type {Record<string, string>} */
 const MARKS = {
   InProgress: "▶", Running: "▶", Completed: "✓", Stopped: "■", Stopping: "■", Failed: "✕", Diverged: "≁", Paused: "❚❚", Pending: "○",
+  DEPLOYING: "▶", RUNNING: "✓", UNREACHABLE: "✕", DEPLOY_FAILED: "✕",
 };
 /** @type {Record<string, string>} */
-const WORDS = { InProgress: "in progress" };
+const WORDS = { InProgress: "in progress", DEPLOY_FAILED: "failed", UNREACHABLE: "does not answer" };
 
 /** @param {string} status */
 export function chip(status) {

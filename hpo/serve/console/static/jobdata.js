@@ -21,6 +21,7 @@ export class JobData {
     /** @type {any[]} */ this.acts = [];
     /** @type {any[]} */ this.gangs = [];
     this.gone = false;
+    /** @type {any[] | null} */ this.early = null; // Reports that come while the curves are read.
   }
 
   /**
@@ -43,7 +44,8 @@ export class JobData {
           kept = null;
           for (const each of missed) this.take(...each);
           changed(["job", "trials", "reports", "ledger", "lines", "acts"]);
-        }, frame.fail);
+          return this.readCurves().then(() => { if (!over) changed(["reports"]); });
+        }).catch(frame.fail);
       } else if (kept) kept.push([kind, value]);
       else if (this.take(kind, value)) changed([kind]);
     });
@@ -62,9 +64,17 @@ export class JobData {
     Object.assign(this, { job, summary, plan: plan.plan, forecast: forecast.forecast, trials, lines: lines.lines, acts: acts.acts, gangs: gangs.gangs });
     this.ledger = [];
     this.addLedger(ledger);
-    const curves = await get(`${base}/curves?points=${trials.size > MANY ? 30 : 200}`);
+    this.early = [];
+  }
+
+  /** The curves, which take longest: all else is shown before. */
+  async readCurves() {
+    const curves = await get(`${path("jobs", this.name)}/curves?points=${this.trials.size > MANY ? 30 : 200}`);
+    const early = this.early || [];
+    this.early = null;
     this.curves = new Map(curves.trials.map((/** @type {string} */ trial, /** @type {number} */ index) => [
       trial, { number: curves.numbers[index], steps: curves.steps[index], values: curves.values[index] }]));
+    for (const columns of early) this.addReports(columns);
   }
 
   /** @param {string} base */
@@ -99,6 +109,10 @@ export class JobData {
 
   /** @param {any} columns */
   addReports(columns) {
+    if (this.early) {
+      this.early.push(columns);
+      return;
+    }
     columns.trial.forEach((/** @type {string} */ trial, /** @type {number} */ index) => {
       const number = this.trials.get(trial)?.Number;
       if (number === undefined || number < 0) return;

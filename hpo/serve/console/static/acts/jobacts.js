@@ -40,12 +40,31 @@ export function jobActs(job) {
       actButton("Resume", may || (over ? "" : "it has not ended"), () => resume(name, job)),
       single ? null : actButton("Add a trial", may || (over ? "it has ended" : ""), () => addTrial(name, job)),
       may ? actButton("Clone", may, () => {}) : h("a", { class: "button", href: `#/new/${encodeURIComponent(name)}` }, "Clone"),
-      found.has("/jobs/{job}/deploy") ? actButton("Deploy", may || (job.BestTrainingJob ? "" : "it has no best trial"), () => ask({
-        title: `Deploy ${name}?`, text: "The model of its best trial answers requests on Ray Serve.", button: "Deploy",
-        act: () => api.post(`${base}/deploy`, {}).then(() => "It is being deployed.") })) : null,
+      found.has("/jobs/{job}/deploy") ? actButton("Deploy", may || (job.BestTrainingJob ? "" : "it has no best trial"), () => deploy(name)) : null,
       actButton("Delete", may || (over ? "" : "stop it first"), () => remove(name, base), "danger"));
   }, () => fill(bar));
   return bar;
+}
+
+/** @param {string} name */
+function deploy(name) {
+  const input = (/** @type {string} */ label, /** @type {Record<string, string>} */ attributes, /** @type {string} */ hint) => {
+    const element = /** @type {HTMLInputElement} */ (h("input", { required: "", ...attributes }));
+    return { element, field: h("label", { class: "field" }, h("span", { class: "label" }, label), element, h("span", { class: "hint" }, hint)) };
+  };
+  const endpoint = input("Endpoint", { value: name, maxlength: "63", spellcheck: "false" }, "One of the same name goes over to this model.");
+  const replicas = input("Replicas", { type: "number", min: "1", step: "1", value: "1" }, "Processes that predict.");
+  const cpus = input("CPUs of each", { type: "number", min: "0.01", step: "any", value: "1" }, "");
+  const port = input("Port", { type: "number", min: "1", max: "65535", step: "1", value: "8000" }, "Of Ray Serve's HTTP proxy, where none runs yet.");
+  ask({
+    title: `Deploy ${name}?`, text: "The model of its best trial answers requests on Ray Serve.", button: "Deploy",
+    body: h("div", {}, endpoint.field, replicas.field, cpus.field, port.field),
+    act: () => api.post(`${path("jobs", name)}/deploy`, { name: endpoint.element.value, replicas: Number(replicas.element.value), cpus: Number(cpus.element.value), port: Number(port.element.value) })
+      .then((made) => {
+        window.dispatchEvent(new Event("endpoints"));
+        return `Endpoint ${made.endpoint} is being deployed; the section Endpoints says how far it is.`;
+      }),
+  });
 }
 
 /** @param {string} name @param {string} base */

@@ -1,5 +1,6 @@
 /** A job's page: what it has come to, and how it goes on. */
 
+import { endpoints } from "../acts/endpoints.js";
 import { jobActs } from "../acts/jobacts.js";
 import { curvesChart } from "../curves.js";
 import { fill, h, throttled } from "../dom.js";
@@ -33,6 +34,7 @@ export function jobPage(frame, name) {
   const log = h("pre", { class: "log", tabindex: "0", "aria-label": "Log" });
   const acts = h("ol", { class: "events" });
   const trials = trialTable(data);
+  const served = endpoints(name, (any) => show("Endpoints", any));
   const sections = {
     Curves: section("Learning curves", curves.element),
     Brackets: section("Brackets", filled),
@@ -40,6 +42,7 @@ export function jobPage(frame, name) {
     Gangs: section("Gangs over time", gangs.element, gangTable),
     Bill: section("Bill", h("div", { class: "pair" }, money.element, sums)),
     Staleness: section("Staleness of gradients", stale),
+    Endpoints: section("Endpoints", served.element),
     Log: section("Log", log),
     Acts: section("Acts", acts),
   };
@@ -48,6 +51,11 @@ export function jobPage(frame, name) {
       element.scrollIntoView();
       element.focus({ preventScroll: true });
     } } }, title)));
+  const show = (/** @type {keyof typeof sections} */ title, /** @type {boolean} */ any) => {
+    sections[title].hidden = !any;
+    /** @type {HTMLElement} */ (nav.children[Object.keys(sections).indexOf(title)]).hidden = !any;
+  };
+  show("Endpoints", false);
   fill(frame.main, h("p", { class: "quiet" }, `Reading ${name}…`));
 
   const top = () => {
@@ -99,8 +107,7 @@ export function jobPage(frame, name) {
   const tables = throttled(() => {
     trials.show();
     brackets(filled, data);
-    sections.Staleness.hidden = !hasStaleness(data);
-    /** @type {HTMLElement} */ (nav.children[5]).hidden = sections.Staleness.hidden;
+    show("Staleness", hasStaleness(data));
     if (!sections.Staleness.hidden) staleness(stale, data);
   }, 500);
   const held = throttled(() => data.readGangs().then(bills, frame.fail), 3000);
@@ -120,6 +127,7 @@ export function jobPage(frame, name) {
       held();
     }
     if (parts.has("lines") || parts.has("acts")) said();
+    if (parts.has("acts")) served.look();
     curves.describe(`Learning curves of ${data.curves.size} trials; the table of trials has their last values`);
     parts.clear();
   }, 100);
@@ -130,6 +138,7 @@ export function jobPage(frame, name) {
   }, frame);
   return () => {
     window.clearInterval(timer);
+    served.end();
     end();
   };
 }
