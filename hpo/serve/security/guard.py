@@ -101,7 +101,7 @@ class Guard:
         who = self._who(headers, address)
         self._take(self._rates, f"{who.name} token" if who else address)
         path = scope["path"]
-        _check_path(path)
+        _check_words(path, scope["query_string"])
         if not (path == "/api" or path.startswith("/api/")):
             return who
         if who is None:
@@ -199,14 +199,16 @@ def _check_host(hosts: list[str], names: Collection[str]) -> None:
             ) from None
 
 
-def _check_path(path: str) -> None:
-    """Refuses control characters: no name has any, routes do not match them, and PostgreSQL takes no NUL.
+def _check_words(path: str, query: bytes) -> None:
+    """Refuses control characters in a path, which routes do not match, and NUL in a query: PostgreSQL takes none.
 
     Raises:
         RefusedError: it has one.
     """
     if wrong := _CONTROL.search(path):
         raise RefusedError(400, "Invalid", f"the path has the control character {wrong[0]!r}; leave it out")
+    if b"%00" in query or b"\0" in query:
+        raise RefusedError(400, "Invalid", "the query has the control character '\\x00'; leave it out")
 
 
 def _check_length(headers: Headers, most: int) -> None:

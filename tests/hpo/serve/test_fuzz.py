@@ -58,7 +58,8 @@ PATCHED = examples(suppress_health_check=[HealthCheck.function_scoped_fixture], 
 def api(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     """The app over a record with a job that is over and one that is not; what begins jobs does so in this process."""
     monkeypatch.setattr(guard, "ACTS_A_SECOND", 1e9)
-    monkeypatch.setattr("hpo.serve.rest.acts.start", in_this_process)
+    for module in ("acts", "endpoints"):
+        monkeypatch.setattr(f"hpo.serve.rest.{module}.start", in_this_process)
     settings = ServeSettings(store=database, folder=tmp_path / "serve", most_bytes=10_000, rate=1e9)
     with Store(database) as store:
         job(store, "bank", values=[0.5, 0.75, None])
@@ -70,7 +71,7 @@ def api(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 async def in_this_process(settings: ServeSettings, who: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     """As `starting.start`, but nothing is begun: a file is checked alone."""
-    given = {**request, "store": settings.store, "data_dir": None, "allow_code": False}
+    given = {**request, "store": settings.store, "data_dir": None, "allow_code": False, "folder": str(settings.folder)}
     kind = "check" if given["kind"] == "create" else given["kind"]
     found = started({**given, "kind": kind})
     if error := found.get("error"):

@@ -115,6 +115,13 @@ def test_a_large_body_is_refused_with_its_length_or_without(client: TestClient, 
         assert (refused.status_code, refused.json()["error"]["type"]) == (413, "TooLarge")
 
 
+def test_a_control_character_is_refused_where_no_name_has_one(client: TestClient, tokens: dict[str, str]) -> None:
+    headers = bearer(tokens["act"])
+    for path in ("/api/jobs/bank/curves?metric=%00", "/api/jobs/ba%07nk"):
+        answer = client.get(path, headers=headers)
+        assert (answer.status_code, answer.json()["error"]["type"]) == (400, "Invalid")
+
+
 def test_wrong_settings_are_named() -> None:
     with pytest.raises(ConfigurationError, match="port is 99999"):
         ServeSettings(port=99999)

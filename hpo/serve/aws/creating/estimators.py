@@ -49,7 +49,9 @@ def trainer_of(definition: Definition, hyperparameters: Mapping[str, str], objec
         ServiceError: it has an image or a setting that nothing here trains with.
         WarmbandError: a value is wrong.
     """
-    algorithm = definition["AlgorithmSpecification"]
+    algorithm = definition.get("AlgorithmSpecification")
+    if algorithm is None:
+        raise invalid("AlgorithmSpecification is missing; give TrainingImage and TrainingInputMode")
     image = algorithm.get("TrainingImage") or algorithm.get("AlgorithmName") or ""
     kind = "script" if "sagemaker_program" in hyperparameters else tables.image(image)
     if kind is None:

@@ -154,9 +154,8 @@ def of_shape(shape: Any, depth: int = 0) -> st.SearchStrategy[Any]:
     if kind in ("integer", "long"):
         return st.integers(limits.get("min", 0), min(limits.get("max", 100), 2**31))
     simple = {"boolean": st.booleans(), "float": st.floats(), "double": st.floats(), "timestamp": st.integers(0, 2**31)}
-    return simple.get(kind) or st.sampled_from(
-        ["a", "1", "0.5", "s3://bucket/train", "arn:aws:iam::111122223333:role/a"]
-    )
+    texts = st.sampled_from(["a", "1", "0.5", "s3://bucket/train", "arn:aws:iam::111122223333:role/a"])
+    return simple.get(kind, texts)
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:

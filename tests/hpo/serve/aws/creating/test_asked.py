@@ -226,6 +226,7 @@ def changed(request: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
+        ("AlgorithmSpecification", None, "AlgorithmSpecification is missing; give TrainingImage"),
         ("AlgorithmSpecification.TrainingImage", "me/other:1", "TrainingImage 'me/other:1' is in no table"),
         ("ResourceConfig.InstanceType", "t9.huge", "InstanceType 't9.huge' is in no table"),
         ("ResourceConfig.InstanceGroups", [{}], "InstanceGroups and InstanceConfigs are not here"),
