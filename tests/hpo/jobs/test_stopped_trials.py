@@ -215,7 +215,7 @@ KILLED = """
 
     def act():
         with Store(f"sqlite:///{folder}/record.db") as store:
-            until(lambda: any(row.trial_id == "job-001" for row in store.trials("job")))
+            until(lambda: any(row.trial_id == "job-001" and row.resource for row in store.trials("job")))
             stop_trial(store, "job", "job-001", by="ada")
         os.kill(os.getpid(), signal.SIGKILL)
 
