@@ -124,12 +124,9 @@ def test_it_is_stopped_from_python_and_shown(tmp_path: Path) -> None:
     assert f"trial 'job-000' has ended: it is Stopped after {first.resource} units, stopped by {user()}" in again
 
 
-@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.ray)])
-def test_one_that_trains_ends_in_the_middle(tmp_path: Path, workers: int, request: pytest.FixtureRequest) -> None:
-    if workers:
-        request.getfixturevalue("ray_cluster")
-    store = f"sqlite:///{tmp_path}/record.db"
-    long = HyperparameterTuner(
+def endless_job(folder: Path, workers: int, store: str, **options: Any) -> HyperparameterTuner:
+    """Two trials that train until something ends them."""
+    return HyperparameterTuner(
         XGBoostTrainer(
             scaling=ScalingConfig(num_workers=workers, resources_per_worker={"CPU": 1}),
             hyperparameters={"objective": "binary:logistic", "eval_metric": "auc", "num_round": 1_000_000},
@@ -138,10 +135,19 @@ def test_one_that_trains_ends_in_the_middle(tmp_path: Path, workers: int, reques
         {"eta": ContinuousParameter(0.05, 1)},
         strategy="Random",
         max_jobs=2,
-        storage_path=str(tmp_path),
+        storage_path=str(folder),
         store=store,
         console=Console(file=io.StringIO()),
+        **options,
     )
+
+
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.ray)])
+def test_one_that_trains_ends_in_the_middle(tmp_path: Path, workers: int, request: pytest.FixtureRequest) -> None:
+    if workers:
+        request.getfixturevalue("ray_cluster")
+    store = f"sqlite:///{tmp_path}/record.db"
+    long = endless_job(tmp_path, workers, store)
 
     def stop_both() -> None:
         with Store(store) as record:
@@ -170,20 +176,7 @@ def test_one_whose_time_is_over_ends_and_so_does_the_untuned_run(
     if workers:
         request.getfixturevalue("ray_cluster")
     store = f"sqlite:///{tmp_path}/record.db"
-    endless = HyperparameterTuner(
-        XGBoostTrainer(
-            scaling=ScalingConfig(num_workers=workers, resources_per_worker={"CPU": 1}),
-            hyperparameters={"objective": "binary:logistic", "eval_metric": "auc", "num_round": 1_000_000},
-        ),
-        "validation:auc",
-        {"eta": ContinuousParameter(0.05, 1)},
-        strategy="Random",
-        max_jobs=2,
-        max_trial_runtime=1,
-        storage_path=str(tmp_path),
-        store=store,
-        console=Console(file=io.StringIO()),
-    )
+    endless = endless_job(tmp_path, workers, store, max_trial_runtime=1)
     endless.fit(CHANNELS, job_name="job")
     with Store(store) as record:
         job, rows = record.job("job"), record.trials("job")
