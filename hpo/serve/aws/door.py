@@ -18,7 +18,7 @@ from hpo.serve.aws.operations import OPERATIONS, Caller
 from hpo.serve.aws.signature import Signed, Signer, signer_of
 from hpo.serve.aws.wire import Call, Wire, call_of, wire_of
 from hpo.serve.security import Rates
-from trainers.errors import WarmbandError
+from trainers.errors import ConfigurationError, WarmbandError
 
 _log = logging.getLogger("warmband.serve")
 
@@ -63,7 +63,7 @@ class AwsDoor:
         try:
             if not wire.service:
                 raise ServiceError("UnknownOperationException", "the request names no service that is served here", 404)
-            signer = signer_of(_signed(request, body), self._keys, wire.signing_name, self._now())
+            signer = self._signer(request, body, wire)
             if wait := self._rates.wait(signer.key.id):
                 raise ServiceError("ThrottlingException", f"Rate exceeded: wait {wait:.1f} s")
             response: Response = await self._run(lambda: self._serve(wire, signer, body))
@@ -75,6 +75,14 @@ class AwsDoor:
             _log.exception("%s failed", wire.operation[:100])
             return wire.refusal(ServiceError("InternalFailure", "the server has a fault; its log says which", 500))
         return response
+
+    def _signer(self, request: Request, body: bytes, wire: Wire) -> Signer:
+        try:
+            return signer_of(_signed(request, body), self._keys, wire.signing_name, self._now())
+        except ConfigurationError as error:  # Somebody has broken the file of keys.
+            _log.error("%s", error)
+            told = "no signature can be checked; the server's log says why"
+            raise ServiceError("ServiceUnavailable", told, 503) from error
 
     def _serve(self, wire: Wire, signer: Signer, body: bytes) -> Response:
         call = call_of(wire, body)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import re
 import secrets
 import string
-import threading
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Any
 
-from hpo.serve.security import Rights, write_secret
+from hpo.serve.security import Rights, SecretFile
 from trainers.errors import ConfigurationError
-
-_NAME = re.compile(r"[\w.@-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,16 +43,16 @@ class Keys:
     """
 
     def __init__(self, file: Path) -> None:
-        self.file = file
-        self._reading = threading.Lock()
-        self._stamp, self._keys = _read(file)
+        self._file = SecretFile(file, "key", _key, asdict)
+
+    @property
+    def file(self) -> Path:
+        """Where they are."""
+        return self._file.path
 
     def find(self, id: str) -> AccessKey | None:
         """The key of an id; None where there is none."""
-        with self._reading:
-            if _stamp(self.file) != self._stamp:
-                self._stamp, self._keys = _read(self.file)
-            return self._keys.get(id)
+        return next((key for key in self._file.all() if key.id == id), None)
 
     def add(self, name: str, rights: Rights) -> AccessKey:
         """Makes a key and puts it into the file, which nobody but its owner can read.
@@ -65,15 +60,10 @@ class Keys:
         Raises:
             ConfigurationError: the name is wrong or taken, or the file cannot be written.
         """
-        if not _NAME.fullmatch(name):
-            raise ConfigurationError(f"a key's name is {name!r}; give 1 to 64 letters, digits and any of . _ @ -")
-        _, keys = _read(self.file)
-        if name in (key.name for key in keys.values()):
-            raise ConfigurationError(f"{self.file} has a key named {name!r} already; give another name")
         letters = string.ascii_uppercase + "234567"
         id = "WBAK" + "".join(secrets.choice(letters) for _ in range(16))
         key = AccessKey(name=name, id=id, secret=secrets.token_urlsafe(30), rights=rights, created_at=time.time())
-        self._write([*keys.values(), key])
+        self._file.add(key)
         return key
 
     def remove(self, name: str) -> None:
@@ -82,17 +72,7 @@ class Keys:
         Raises:
             ConfigurationError: there is none of that name.
         """
-        _, keys = _read(self.file)
-        kept = [key for key in keys.values() if key.name != name]
-        if len(kept) == len(keys):
-            names = ", ".join(key.name for key in kept) or "none"
-            raise ConfigurationError(f"{self.file} has no key named {name!r}; it has {names}")
-        self._write(kept)
-
-    def _write(self, keys: list[AccessKey]) -> None:
-        write_secret(self.file, json.dumps({"keys": [asdict(key) for key in keys]}, indent=2) + "\n")
-        with self._reading:
-            self._stamp, self._keys = _read(self.file)
+        self._file.remove(name)
 
 
 def read_keys(file: Path) -> Keys:
@@ -108,33 +88,8 @@ def read_keys(file: Path) -> Keys:
     return Keys(file)
 
 
-def _stamp(file: Path) -> tuple[int, int]:
-    try:
-        found = file.stat()
-    except OSError:
-        return -1, -1
-    return found.st_mtime_ns, found.st_ino
-
-
-def _read(file: Path) -> tuple[tuple[int, int], dict[str, AccessKey]]:
-    stamp = _stamp(file)
-    try:
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return stamp, {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"the keys {file} cannot be read: {error}; name another file") from error
-    try:
-        keys = [AccessKey(**row) for row in json.loads(text)["keys"]]
-    except (KeyError, TypeError, ValueError) as error:
-        raise ConfigurationError(
-            f"{file} is no file of keys: {type(error).__name__} {error}; `hpo serve key NAME` adds a key to one"
-        ) from error
-    for key in keys:
-        if not all(isinstance(each, str) and each for each in (key.name, key.id, key.secret)):
-            raise ConfigurationError(
-                f"{file}: a key lacks its name, id or secret; `hpo serve key NAME` makes whole ones"
-            )
-        if key.rights not in get_args(Rights):
-            raise ConfigurationError(f"{file}: key {key.name!r} has the rights {key.rights!r}; give look or act")
-    return stamp, {key.id: key for key in keys}
+def _key(row: Any) -> AccessKey:
+    key = AccessKey(**row)
+    if not all(isinstance(each, str) and each for each in (key.name, key.id, key.secret)):
+        raise ConfigurationError("a key lacks its name, id or secret; `hpo serve key NAME` makes whole ones")
+    return key

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from hpo.record import Store, actor
 from hpo.serve.deployments.files import Deployment, DeploymentFiles
@@ -49,17 +49,30 @@ def begin(given: Mapping[str, Any]) -> dict[str, Any]:
     one = Deployment(name=name, job=given["job"], trial=trial, by=actor().by, at=time.time())
     files.write(one)
     with files.log(name).open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "hpo.serve.deployments.process"],
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        start({**given, "name": name, "trial": trial}, log)
+    return {"endpoint": name, "job": one.job, "trial": trial, "state": one.state, "look": "/api/endpoints"}
+
+
+def start(given: Mapping[str, Any], output: IO[bytes] | None = None, entry: Mapping[str, str] | None = None) -> int:
+    """Starts the process that deploys a model, in a session of its own; returns its pid.
+
+    Args:
+        given: what it reads of its standard input: that of `begin`, with the endpoint's name and the trial.
+        output: what it prints to; None is the output of this process.
+        entry: environment variables by which it is let into a cluster.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hpo.serve.deployments.process"],
+        stdin=subprocess.PIPE,
+        stdout=output,
+        stderr=None if output is None else subprocess.STDOUT,
+        env={**os.environ, **(entry or {})},
+        start_new_session=True,
+    )
     assert process.stdin is not None
     with process.stdin as to:
-        to.write(json.dumps({**given, "name": name, "trial": trial}).encode())
-    return {"endpoint": name, "job": one.job, "trial": trial, "state": one.state, "look": "/api/endpoints"}
+        to.write(json.dumps(given).encode())
+    return process.pid
 
 
 def end(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from typing import Any
 import psutil
 
 from hpo.record import actor
-from hpo.serve.deployments.asked import failed
+from hpo.serve.deployments.asked import failed, start
 from hpo.serve.deployments.files import Deployment, DeploymentFiles
 
 LOOK_SECONDS = 2.0
@@ -35,7 +34,7 @@ def main() -> None:
             running = [one for one in files.read().values() if one.cluster and one.lives]
             if running and not joins:
                 # Ray has been imported already, and would not be let in.
-                pid = _again(given, running[0])
+                pid = start(given, entry=running[0].entry)
                 files.write(replace(mine, pid=pid, began=psutil.Process(pid).create_time()))
                 return
             _deploy(given)
@@ -50,16 +49,6 @@ def main() -> None:
         raise
     if not joins:
         _hold(files)
-
-
-def _again(given: Mapping[str, Any], holder: Deployment) -> int:
-    """Deploys onto the Ray that this machine's endpoints are on, from a process that it lets in; returns its pid."""
-    command = [sys.executable, "-m", "hpo.serve.deployments.process"]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, env={**os.environ, **holder.entry})
-    assert process.stdin is not None
-    with process.stdin as to:
-        to.write(json.dumps(given).encode())
-    return process.pid
 
 
 def _deploy(given: Mapping[str, Any]) -> None:

@@ -8,13 +8,8 @@ if TYPE_CHECKING:
     from hpo.serve.security.guard import Guard as Guard
     from hpo.serve.security.login import login_routes as login_routes, session as session
     from hpo.serve.security.rates import Rates as Rates
+    from hpo.serve.security.secret_file import Rights as Rights, SecretFile as SecretFile
     from hpo.serve.security.sessions import Sessions as Sessions
-    from hpo.serve.security.tokens import (
-        Rights as Rights,
-        Token as Token,
-        Tokens as Tokens,
-        Who as Who,
-        write_secret as write_secret,
-    )
+    from hpo.serve.security.tokens import Token as Token, Tokens as Tokens, Who as Who
 
 load_when_used(__name__)

@@ -19,6 +19,7 @@ from hpo.serve.security.rates import Rates
 from hpo.serve.security.sessions import COOKIE, Sessions
 from hpo.serve.security.tokens import Tokens, Who
 from hpo.serve.settings import ServeSettings
+from trainers.errors import ConfigurationError
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -98,7 +99,11 @@ class Guard:
         address = (scope.get("client") or ("unknown", 0))[0]
         _check_host(headers.getlist("host"), self._names)
         _check_length(headers, self._settings.most_bytes)
-        who = self._who(headers, address)
+        try:
+            who = self._who(headers, address)
+        except ConfigurationError as error:  # Somebody has broken the file of tokens.
+            _log.error("%s", error)
+            raise RefusedError(503, "Unavailable", "no token can be checked; the server's log says why") from error
         self._take(self._rates, f"{who.name} token" if who else address)
         path = scope["path"]
         _check_words(path, scope["query_string"])

@@ -9,7 +9,8 @@ import secrets
 import time
 from pathlib import Path
 
-from hpo.serve.security.tokens import Token, Tokens, write_secret
+from hpo.serve.security.secret_file import write_secret
+from hpo.serve.security.tokens import Token, Tokens
 from trainers.errors import ConfigurationError
 
 COOKIE = "warmband"

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
-import os
 import re
 import secrets
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
+from hpo.serve.security.secret_file import Rights, SecretFile
 from trainers.errors import ConfigurationError
-
-Rights = Literal["look", "act"]
-"""Who may act may look as well."""
-
-_LOOK_EVERY = 1.0
-"""Seconds between two looks at whether the file has changed."""
-
-_NAME = re.compile(r"[\w.@-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,18 +66,18 @@ class Tokens:
     """
 
     def __init__(self, file: Path) -> None:
-        self.file = file
-        self._looked, self._stamp = 0.0, (-1, -1)
-        self._tokens: dict[str, Token] = {}
-        self._read()
+        self._file = SecretFile(file, "token", _token, _row)
+
+    @property
+    def file(self) -> Path:
+        """Where they are."""
+        return self._file.path
 
     def __len__(self) -> int:
-        self._refresh()
-        return len(self._tokens)
+        return len(self._file.all())
 
-    def __iter__(self) -> Any:
-        self._refresh()
-        return iter(self._tokens.values())
+    def __iter__(self) -> Iterator[Token]:
+        return iter(self._file.all())
 
     def find(self, token: str) -> Token | None:
         """The token of a file that a client has shown; None where there is none like it."""
@@ -93,9 +85,7 @@ class Tokens:
 
     def of_digest(self, digest: str) -> Token | None:
         """The token with a digest; None where it is gone."""
-        self._refresh()
-        found = self._tokens.get(digest)
-        return found if found is not None and hmac.compare_digest(found.digest, digest) else None
+        return next((one for one in self if hmac.compare_digest(one.digest, digest)), None)
 
     def add(self, name: str, rights: Rights) -> str:
         """Makes a token and puts its digest into the file, which nobody but its owner can read.
@@ -106,14 +96,8 @@ class Tokens:
         Raises:
             ConfigurationError: the name is wrong or taken, or the file cannot be written.
         """
-        self._read()
-        if not _NAME.fullmatch(name):
-            raise ConfigurationError(f"a token's name is {name!r}; give 1 to 64 letters, digits and any of . _ @ -")
-        if name in (token.name for token in self._tokens.values()):
-            raise ConfigurationError(f"{self.file} has a token named {name!r} already; give another name")
         made = f"wb_{secrets.token_urlsafe(32)}"
-        token = Token(name=name, rights=rights, digest=digest(made), created_at=time.time())
-        self._write([*self._tokens.values(), token])
+        self._file.add(Token(name=name, rights=rights, digest=digest(made), created_at=time.time()))
         return made
 
     def remove(self, name: str) -> None:
@@ -122,38 +106,7 @@ class Tokens:
         Raises:
             ConfigurationError: there is none of that name.
         """
-        self._read()
-        kept = [token for token in self._tokens.values() if token.name != name]
-        if len(kept) == len(self._tokens):
-            names = ", ".join(token.name for token in kept) or "none"
-            raise ConfigurationError(f"{self.file} has no token named {name!r}; it has {names}")
-        self._write(kept)
-
-    def _refresh(self) -> None:
-        now = time.monotonic()
-        if now - self._looked > _LOOK_EVERY:
-            self._looked = now
-            if _stamp(self.file) != self._stamp:
-                self._read()
-
-    def _read(self) -> None:
-        self._stamp = _stamp(self.file)
-        try:
-            text = self.file.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            self._tokens = {}
-            return
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigurationError(f"the tokens {self.file} cannot be read: {error}; name another file") from error
-        self._tokens = {token.digest: token for token in _parsed(text, self.file)}
-
-    def _write(self, tokens: list[Token]) -> None:
-        rows = [
-            {"name": each.name, "rights": each.rights, "sha256": each.digest, "created_at": each.created_at}
-            for each in tokens
-        ]
-        write_secret(self.file, json.dumps({"tokens": rows}, indent=2) + "\n")
-        self._read()
+        self._file.remove(name)
 
 
 def digest(token: str) -> str:
@@ -161,48 +114,17 @@ def digest(token: str) -> str:
     return hashlib.sha256(token.encode(errors="replace")).hexdigest()
 
 
-def write_secret(file: Path, text: str) -> None:
-    """Writes a file that nobody but its owner may read, whole or not at all.
-
-    Raises:
-        ConfigurationError: it cannot be written.
-    """
-    beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
-            out.write(text)
-        beside.replace(file)
-    except OSError as error:
-        raise ConfigurationError(f"{file} cannot be written: {error}; name a file in a folder of yours") from error
+def _row(token: Token) -> dict[str, Any]:
+    return {"name": token.name, "rights": token.rights, "sha256": token.digest, "created_at": token.created_at}
 
 
-def _stamp(file: Path) -> tuple[int, int]:
-    try:
-        found = file.stat()
-    except OSError:
-        return -1, -1
-    return found.st_mtime_ns, found.st_ino
-
-
-def _parsed(text: str, file: Path) -> list[Token]:
-    try:
-        tokens = [
-            Token(
-                name=str(row["name"]),
-                rights=row["rights"],
-                digest=str(row["sha256"]).lower(),
-                created_at=float(row.get("created_at", 0.0)),
-            )
-            for row in json.loads(text)["tokens"]
-        ]
-    except (KeyError, TypeError, ValueError) as error:
-        raise ConfigurationError(
-            f"{file} is no file of tokens: {type(error).__name__} {error}; `hpo serve token NAME` adds a token to one"
-        ) from error
-    for token in tokens:
-        if token.rights not in get_args(Rights):
-            raise ConfigurationError(f"{file}: token {token.name!r} has the rights {token.rights!r}; give look or act")
-        if not re.fullmatch("[0-9a-f]{64}", token.digest):
-            raise ConfigurationError(f"{file}: sha256 of token {token.name!r} is not 64 hexadecimal digits")
-    return tokens
+def _token(row: Any) -> Token:
+    made = Token(
+        name=str(row["name"]),
+        rights=row["rights"],
+        digest=str(row["sha256"]).lower(),
+        created_at=float(row.get("created_at", 0.0)),
+    )
+    if not re.fullmatch("[0-9a-f]{64}", made.digest):
+        raise ConfigurationError(f"sha256 of token {made.name!r} is not 64 hexadecimal digits")
+    return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,29 @@ def test_a_file_that_is_none_is_refused_with_its_remedy(tmp_path: Path) -> None:
     file.write_text("nothing")
     with pytest.raises(ConfigurationError, match="hpo serve token NAME"):
         Tokens(file)
+
+
+def test_tokens_that_are_made_at_once_are_all_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.json"
+    with ThreadPoolExecutor(8) as several:  # A file lock is held by an open file, as two processes have two.
+        made = list(several.map(lambda name: Tokens(file).add(name, "look"), map(str, range(16))))
+    tokens = Tokens(file)
+    assert len(tokens) == 16
+    assert all(tokens.find(token) for token in made)
+
+
+def test_a_broken_file_of_tokens_lets_nobody_in_until_it_is_whole(
+    client: TestClient, tokens: dict[str, str], settings: ServeSettings
+) -> None:
+    tokens_file = settings.tokens_file
+    text = tokens_file.read_text()
+    tokens_file.write_text(text[:-10])
+    for _ in range(2):
+        refused = client.get("/api/jobs", headers=bearer(tokens["look"]))
+        assert (refused.status_code, refused.json()["error"]["type"]) == (503, "Unavailable")
+        assert str(tokens_file) not in refused.text
+    tokens_file.write_text(text)
+    assert client.get("/api/jobs", headers=bearer(tokens["look"])).status_code == 200
 
 
 def test_a_session_outlives_the_server_and_ends_with_its_token(tmp_path: Path) -> None:

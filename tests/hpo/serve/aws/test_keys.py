@@ -57,7 +57,7 @@ def test_a_wrong_file_is_refused(tmp_path: Path, text: str, words: str) -> None:
         read_keys(file)
 
 
-def test_calls_that_come_too_fast_are_throttled(tmp_path: Path) -> None:
+def test_calls_that_come_too_fast_are_throttled_and_a_broken_file_lets_nobody_in(tmp_path: Path) -> None:
     keys = Keys(tmp_path / "keys.json")
     key = keys.add("alice", "look")
 
@@ -83,5 +83,9 @@ def test_calls_that_come_too_fast_are_throttled(tmp_path: Path) -> None:
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": b"{}", "more_body": False}
 
-    codes = [json.loads(asyncio.run(door(Request(scope, receive))).body)["__type"] for _ in range(2)]
-    assert codes == ["UnknownOperationException", "ThrottlingException"]
+    def code() -> str:
+        return str(json.loads(asyncio.run(door(Request(scope, receive))).body)["__type"])
+
+    assert [code(), code()] == ["UnknownOperationException", "ThrottlingException"]
+    keys.file.write_text("cut short")
+    assert code() == "ServiceUnavailable"
