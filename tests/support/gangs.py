@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import ray
 from ray.train import ScalingConfig
 
 from trainers import Channel, XGBoostTrainer
@@ -109,3 +111,23 @@ def segments(folder: Path, rungs: tuple[int, ...], trial: str = "a", **hyperpara
         )
         for start, stop, checkpoint, save_to in zip((0, *rungs), rungs, (None, *path), path, strict=False)
     ]
+
+
+def held(name: str) -> tuple[set[str], set[str]]:
+    """Placement groups that hold something, and the temporary folders of gangs of this name."""
+    groups = {group for group, row in ray.util.placement_group_table().items() if row["state"] != "REMOVED"}
+    return groups, {path.name for path in Path(tempfile.gettempdir()).glob(f"warmband-{name}-*")}
+
+
+def wait_until(what: str, true: Callable[[], bool], seconds: float = 120.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, f"waited {seconds} s until {what}"
+        time.sleep(0.05)
+
+
+def is_ray_worker(pid: int) -> bool:
+    try:
+        return b"RayTrainWorker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False

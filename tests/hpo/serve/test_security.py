@@ -35,7 +35,7 @@ def test_a_file_of_tokens_holds_digests_alone_and_is_its_owner_s(tmp_path: Path)
 
 def test_a_file_that_is_none_is_refused_with_its_remedy(tmp_path: Path) -> None:
     file = tmp_path / "tokens.json"
-    file.write_text('{"tokens": [{"name": "a", "rights": "all", "sha256": "00"}]}')
+    file.write_text('{"tokens": [{"name": "a", "rights": "all", "sha256": "%s"}]}' % ("0" * 64))
     with pytest.raises(ConfigurationError, match="give look or act"):
         Tokens(file)
     file.write_text("nothing")

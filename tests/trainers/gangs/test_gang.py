@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import statistics
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -20,7 +19,7 @@ from ray.train import ScalingConfig
 from ray.util import placement_group, remove_placement_group
 
 from tests.support.failing import FailsAsAsked, tell
-from tests.support.gangs import CHANNELS, VALIDATION, WORKERS, Pool, boosting, segments
+from tests.support.gangs import CHANNELS, VALIDATION, WORKERS, Pool, boosting, held, segments, wait_until
 from tests.support.sharing import Waits
 from trainers import GangError, ResourcesError, storage
 from trainers.cluster import reach
@@ -30,19 +29,10 @@ from trainers.errors import DataError
 from trainers.gangs import ray_gangs
 from trainers.gangs.capacity import capacity
 from trainers.gangs.in_process import alone
-from trainers.gangs.messages import Event, GangLost, GangUp, Progress, Served
-from trainers.gangs.ray_gangs import RayGangs
+from trainers.gangs.messages import GangLost, GangUp, Progress, Served
 from trainers.gangs.worker.output import found
 
 pytestmark = pytest.mark.ray
-
-
-class DiesAsItOpens(Waits):
-    """As a worker does that runs out of memory while it loads its rows."""
-
-    def open(self, context: Any) -> dict[str, float]:
-        os.kill(os.getpid(), signal.SIGKILL)
-        return {}
 
 
 @pytest.fixture(scope="module")
@@ -202,12 +192,6 @@ def test_capacity_counts_whole_gangs(ray_cluster: None) -> None:
     assert capacity(ScalingConfig(num_workers=1, use_gpu=True)) == 0
 
 
-def held(name: str) -> tuple[set[str], set[str]]:
-    """Placement groups that hold something, and the temporary folders of gangs of this name."""
-    groups = {group for group, row in ray.util.placement_group_table().items() if row["state"] != "REMOVED"}
-    return groups, {path.name for path in Path(tempfile.gettempdir()).glob(f"warmband-{name}-*")}
-
-
 def test_gangs_that_are_still_starting_end_at_once_and_leave_nothing(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,20 +206,6 @@ def test_gangs_that_are_still_starting_end_at_once_and_leave_nothing(
     later.gangs.close()
     young.gangs.close()
     assert held("young") == before
-
-
-def wait_until(what: str, true: Callable[[], bool], seconds: float = 120.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, f"waited {seconds} s until {what}"
-        time.sleep(0.05)
-
-
-def _is_ray_worker(pid: int) -> bool:
-    try:
-        return b"RayTrainWorker" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
 
 
 def output(logs: str) -> str:
@@ -343,61 +313,3 @@ def test_a_checkpoint_that_is_cut_short_fails_its_trial_alone(pool: Pool, tmp_pa
     assert "train again" in served.error
     Path(first.save_to).write_bytes(whole)
     assert not pool.serve(gang, second).error
-
-
-# ---- elastic gangs
-
-
-def free_cpus() -> int:
-    """CPUs that no placement group holds; what Ray says is available comes late."""
-    rows = [row for row in ray.util.placement_group_table().values() if row["state"] == "CREATED"]
-    return int(16 - sum(bundle.get("CPU", 0) for row in rows for bundle in row["bundles"].values()))
-
-
-def test_an_elastic_gang_has_the_workers_that_there_is_room_for_and_leaves_nothing(
-    ray_cluster: None, tmp_path: Path
-) -> None:
-    """Room for two of three: it starts with two, stands for three, and says so."""
-    said: list[str] = []
-    others = placement_group([{"CPU": 1}] * (free_cpus() - 2))
-    assert others.wait(120)
-    before = held("elastic")
-    scaling = ScalingConfig(num_workers=(1, 3))
-    gangs = RayGangs("elastic", boosting(CHANNELS), scaling, notify=said.append)
-    try:
-        (order,) = segments(tmp_path, (3,))
-        events: list[Event] = []
-        deadline = time.monotonic() + 300
-        while not any(isinstance(event, Served) for event in events):
-            assert time.monotonic() < deadline, events
-            gangs.want({3: 1}, None)
-            for event in gangs.events(0.5):
-                events.append(event)
-                if isinstance(event, GangUp):
-                    assert (event.workers, event.serves, len(event.nodes)) == (2, 3, 2)
-                    gangs.assign(event.gang, order)
-        assert gangs.want({3: 1}, None) == ()
-        [up] = [event for event in events if isinstance(event, GangUp)]
-        [served] = [event for event in events if isinstance(event, Served)]
-        assert served.segment is not None, served.traceback
-        assert served.segment.details["units_by_workers"] == {"2": 3}
-        assert "starts with 2 of 3 workers, for want of room" in " ".join(said)
-        gangs.close()
-        assert held("elastic") == before
-        wait_until("its workers' processes have ended", lambda: not any(_is_ray_worker(pid) for pid in up.pids))
-        assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [f"{order.stop:06d}"], "but its models"
-    finally:
-        gangs.close()
-        remove_placement_group(others)
-
-
-@pytest.mark.fault
-def test_a_gang_whose_workers_are_never_ready_ends_with_what_helps(ray_cluster: None) -> None:
-    """It earns its seconds: Ray Train starts workers again for ever, and nobody heard of it."""
-    pool = Pool("dies", workers=1, program=lambda workers: DiesAsItOpens())
-    try:
-        pool.gangs.want({1: 1}, None)
-        with pytest.raises(GangError, match=r"lost 4 times before they were ready, .* memory is often short"):
-            pool.until(lambda event: False, seconds=120.0)
-    finally:
-        pool.gangs.close()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import xgboost
 from ray.train import ScalingConfig
 
 from tests.support.assignments import assignment
-from tests.support.process_gang import ProcessGang, process_gang, serve_alone
+from tests.support.process_gang import ProcessGang, serve_alone
 from trainers import Channel, ConfigurationError, XGBoostTrainer, storage
 from trainers.channels import open_channels
 from trainers.gangs.messages import Assignment, Report, Segment
@@ -75,12 +74,6 @@ def by_hand(rounds: int = ROUNDS, patience: int | None = PATIENCE, **told: Any) 
 def measured(model: xgboost.Booster, metric: str) -> float:
     model.set_param({"eval_metric": metric})
     return float(model.eval(xgboost.DMatrix(X[VALIDATION], Y[VALIDATION])).rpartition(f"{metric}:")[2])
-
-
-@pytest.fixture(scope="module")
-def gang() -> Iterator[ProcessGang]:
-    with tempfile.TemporaryDirectory() as folder, process_gang(3, folder) as started:
-        yield started
 
 
 @pytest.mark.parametrize("metric", ["logloss", "auc", "error", "aucpr", "mape"])

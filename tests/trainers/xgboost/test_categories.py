@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import xgboost
 from ray.train import ScalingConfig
 
 from tests.support.assignments import assignment
-from tests.support.process_gang import ProcessGang, process_gang, serve_alone
+from tests.support.process_gang import ProcessGang, serve_alone
 from trainers import Channel, ConfigurationError, DataError, XGBoostTrainer, storage
 from trainers.channels import open_channels
 from trainers.gangs.messages import Assignment, Segment
@@ -80,12 +79,6 @@ def as_category(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     return frame[["x", "town", "z"]].assign(town=pd.Categorical(frame["town"], names))
 
 
-@pytest.fixture(scope="module")
-def gang() -> Iterator[ProcessGang]:
-    with tempfile.TemporaryDirectory() as folder, process_gang(2, folder) as started:
-        yield started
-
-
 @pytest.mark.parametrize("how", [ONE_HOT, PARTS])
 @pytest.mark.parametrize("kind", ["memory", "csv", "parquet"])
 def test_one_worker_trains_what_xgboost_does_by_hand(tmp_path: Path, kind: str, how: dict[str, Any]) -> None:
@@ -133,10 +126,10 @@ def test_rows_are_as_the_model_knows_them(tmp_path: Path, names: list[Any]) -> N
 @pytest.mark.parametrize("names", ["plain", "foreign"])
 @pytest.mark.parametrize("kind", ["memory", "csv", "parquet"])
 def test_two_workers_learn_what_one_does(
-    gang: ProcessGang, tmp_path: Path, kind: str, names: str, how: dict[str, Any]
+    pair: ProcessGang, tmp_path: Path, kind: str, names: str, how: dict[str, Any]
 ) -> None:
     written(tmp_path / "rows", kind, names)
-    answers = gang.run(program(tmp_path / "rows", kind, names, **how), order(tmp_path / "two", **how))
+    answers = pair.run(program(tmp_path / "rows", kind, names, **how), order(tmp_path / "two", **how))
     segments = [answer for [answer] in answers]
     assert all(isinstance(segment, Segment) for segment in segments), segments
     assert [segment.reports for segment in segments] == [segments[0].reports] * 2

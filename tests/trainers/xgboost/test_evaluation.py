@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from ray.train import ScalingConfig
 from sklearn.metrics import roc_auc_score
 
 from tests.support.assignments import assignment
-from tests.support.process_gang import ProcessGang, process_gang, serve_alone
+from tests.support.process_gang import ProcessGang, serve_alone
 from trainers import Channel, XGBoostTrainer, storage
 from trainers.channels import PlacedChannel
 from trainers.gangs.messages import Assignment, Segment
@@ -181,12 +180,6 @@ def forbid_whole() -> None:
         raise AssertionError(f"a worker reads all of channel {channel.name!r}")
 
     PlacedChannel.read_whole = refuse  # type: ignore[method-assign]
-
-
-@pytest.fixture(scope="module")
-def gang() -> Iterator[ProcessGang]:
-    with tempfile.TemporaryDirectory() as folder, process_gang(3, folder) as started:
-        yield started
 
 
 @pytest.mark.process

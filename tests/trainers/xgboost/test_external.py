@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,71 +18,18 @@ from ray.train import ScalingConfig
 from scipy.sparse import csr_matrix
 from sklearn.datasets import dump_svmlight_file
 
-from tests.support.assignments import assignment
-from tests.support.process_gang import ProcessGang, process_gang, serve_alone
+from tests.support.external_rows import FRAME, RANDOM, ROWS, SMALL, STATIC, X, order, program
+from tests.support.process_gang import ProcessGang, serve_alone
 from tests.support.processes import ROOT
-from trainers import Channel, ConfigurationError, DataError, GangError, XGBoostTrainer, storage
+from trainers import Channel, ConfigurationError, DataError, XGBoostTrainer, storage
 from trainers.channels import open_channels
 from trainers.channels.files.files import Files
-from trainers.errors import StorageError
 from trainers.gangs.in_process import alone
-from trainers.gangs.messages import Assignment, Segment
+from trainers.gangs.messages import Segment
 from trainers.registry import trainer_from_json
 from trainers.xgboost import program as programs
 
-RANDOM = np.random.default_rng(5)
-ROWS = 3000
-X = RANDOM.normal(size=(ROWS, 4)).astype(np.float32)
-FRAME = pd.DataFrame(X, columns=list("abcd")).assign(
-    y=(X[:, 0] - X[:, 1] * X[:, 2] + RANDOM.normal(size=ROWS) > 0).astype(np.float32),
-    w=RANDOM.gamma(2.0, size=ROWS).astype(np.float32),
-)
-FRAME.loc[::7, "c"] = np.nan
-STATIC = {"objective": "binary:logistic", "eval_metric": ["auc", "logloss", "aucpr"], "max_depth": 4}
-SMALL = 4000
-"""Bytes of a block: 250 rows."""
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    FRAME[:2500].to_parquet(tmp_path / "train.parquet", row_group_size=300)
-    FRAME[2500:].to_csv(tmp_path / "validation.csv", index=False)
-    return tmp_path
-
-
-@pytest.fixture(autouse=True)
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where rows go, and few of them at a time."""
-    (tmp_path / "scratch").mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    monkeypatch.setattr(programs, "BLOCK_BYTES", SMALL)
-    monkeypatch.setattr(programs, "SCORED_BYTES", 0)
-    return tmp_path / "scratch"
-
-
-def channels(folder: Path, **said: Any) -> dict[str, Channel]:
-    files = {"train": "train.parquet", "validation": "validation.csv"}
-    return {name: Channel.of(folder / file, target="y", name=name, **said) for name, file in files.items()}
-
-
-def program(folder: Path, *, external: bool = True, weight: str = "w", **hyperparameters: Any) -> Callable[[], Any]:
-    def make() -> Any:
-        programs.BLOCK_BYTES, programs.SCORED_BYTES = SMALL, 0
-        trainer = XGBoostTrainer(
-            scaling=ScalingConfig(num_workers=0),
-            hyperparameters={**STATIC, **hyperparameters},
-            external_memory=external,
-        )
-        opened = trainer.checked(channels(folder, weight=weight))
-        return trainer.program({name: channel.place(0) for name, channel in opened.items()})
-
-    return make
-
-
-def order(folder: Path, **hyperparameters: Any) -> Assignment:
-    name = "-".join(f"{value}" for value in hyperparameters.values())
-    return assignment(hyperparameters={**STATIC, **hyperparameters}, stop=4, save_to=str(folder / f"{name}.ubj"))
+pytestmark = pytest.mark.usefixtures("scratch")
 
 
 @pytest.mark.parametrize("more", [{}, {"max_bin": 32, "subsample": 0.7}, {"booster": "dart", "rate_drop": 0.3}])
@@ -117,17 +61,11 @@ def test_approx_trains_too(folder: Path) -> None:
     assert segment.reports[-1].metrics["validation:auc"] > 0.7
 
 
-@pytest.fixture(scope="module")
-def gang() -> Iterator[ProcessGang]:
-    with tempfile.TemporaryDirectory() as folder, process_gang(2, folder) as started:
-        yield started
-
-
 @pytest.mark.process
-def test_a_gang_trains_what_it_does_in_memory_and_again(gang: ProcessGang, folder: Path) -> None:
+def test_a_gang_trains_what_it_does_in_memory_and_again(pair: ProcessGang, folder: Path) -> None:
     found = {}
     for external in (False, True):
-        answers = gang.run(program(folder, external=external), order(folder, max_bin=64), order(folder, max_bin=32))
+        answers = pair.run(program(folder, external=external), order(folder, max_bin=64), order(folder, max_bin=32))
         for answer in answers:
             assert all(isinstance(segment, Segment) for segment in answer), answer
         found[external] = [[segment.reports for segment in answer] for answer in answers]
@@ -295,11 +233,11 @@ def test_categories_queries_and_sparse_rows_come_from_disk_too(folder: Path, scr
 
 @pytest.mark.process
 @pytest.mark.parametrize("kind", ["categories", "queries", "libsvm"])
-def test_a_gang_reads_them_from_disk_too(gang: ProcessGang, folder: Path, kind: str) -> None:
+def test_a_gang_reads_them_from_disk_too(pair: ProcessGang, folder: Path, kind: str) -> None:
     opened = {part: rows_of(kind, folder, part) for part in ("train", "validation")}
     found = {}
     for external in (False, True):
-        answers = gang.run(of_kind(kind, opened, external=external), order(folder, **KINDS[kind]))
+        answers = pair.run(of_kind(kind, opened, external=external), order(folder, **KINDS[kind]))
         assert all(isinstance(segment, Segment) for [segment] in answers), answers
         found[external] = [segment.reports for [segment] in answers]
     assert found[True] == found[False]
@@ -336,72 +274,3 @@ def test_a_ray_dataset_comes_a_block_at_a_time(ray_cluster: None, scratch: Path)
             np.concatenate([block.features for block in blocks]), placed.read(rank, 2).features
         )
     assert sum(len(block.labels) for block in placed.blocks(0, 1, SMALL)) == ROWS
-
-
-@pytest.mark.parametrize("max_bin", [64, 512])
-def test_a_disk_without_room_for_pages_is_an_error(
-    folder: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, max_bin: int
-) -> None:
-    """XGBoost itself would end the process, which is the user's own where workers are none."""
-    numbers = 2500 * 5
-    for left, fits in ((2 * numbers, False), (200 * numbers, True)):
-        usage = shutil.disk_usage(scratch)._replace(free=left)
-        monkeypatch.setattr("trainers.xgboost.matrices.spooled.shutil.disk_usage", lambda path, usage=usage: usage)
-        served = program(folder, max_bin=max_bin)()
-        if fits:
-            served.open(alone(1))
-            served.close()
-        else:
-            with pytest.raises(DataError, match=r"pages of rows for external_memory take .* give TMPDIR a folder"):
-                served.open(alone(1))
-        assert not list(scratch.iterdir())
-
-
-@pytest.mark.parametrize("max_bin", [256, 32])
-@pytest.mark.parametrize(("in_hand", "error"), [(True, StorageError), (False, GangError)])
-def test_rows_that_were_cleared_away_are_no_trial_s_failure(
-    folder: Path, scratch: Path, max_bin: int, in_hand: bool, error: type[Exception]
-) -> None:
-    """A gang starts again; in hand, the job is stopped, and resumed as ever."""
-    served = program(folder)()
-    served.open(replace(alone(1), in_hand=in_hand))
-    shutil.rmtree(next(scratch.iterdir()))
-    with pytest.raises(error, match=r"rows for external_memory cannot be read from .*; keep what clears temporary"):
-        served.train(order(folder, max_bin=max_bin), lambda report: None)
-    served.close()
-
-
-def test_a_disk_that_fills_up_is_no_trial_s_failure(
-    folder: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    served = program(folder)()
-    served.open(alone(1))
-    usage = shutil.disk_usage(scratch)._replace(free=1000)
-    monkeypatch.setattr("trainers.xgboost.matrices.spooled.shutil.disk_usage", lambda path: usage)
-    with pytest.raises(StorageError, match=r"pages of rows for external_memory take .*; give TMPDIR a folder with"):
-        served.train(order(folder, max_bin=32), lambda report: None)
-    served.close()
-
-
-@pytest.mark.process
-def test_all_workers_hear_of_one_that_has_no_room(gang: ProcessGang, folder: Path) -> None:
-    made = program(folder, max_bin=64)
-
-    def on_a_full_disk() -> Any:
-        served = made()
-        train = served.train
-
-        def narrow(assignment: Assignment, *more: Any) -> Any:
-            context = served._opened().context
-            free = 1000 if context.rank == 1 else 1 << 40
-            usage = shutil.disk_usage("/")._replace(free=free)
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("trainers.xgboost.matrices.spooled.shutil.disk_usage", lambda path: usage)
-                return train(assignment, *more)
-
-        served.train = narrow
-        return served
-
-    for [error] in gang.run(on_a_full_disk, order(folder, max_bin=32)):
-        assert isinstance(error, StorageError)
-        assert "pages of rows of 2 workers for external_memory take" in str(error)

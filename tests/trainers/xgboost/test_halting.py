@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import tempfile
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from ray.train import ScalingConfig
 
 from tests.support.assignments import assignment as first
 from tests.support.gangs import TRAIN, VALIDATION
-from tests.support.process_gang import ProcessGang, process_gang, serve_alone
+from tests.support.process_gang import ProcessGang, serve_alone
 from trainers import Channel, XGBoostTrainer, storage
 from trainers.gangs.messages import Assignment, Segment
 from trainers.xgboost.rounds.halting import FASTER, LOOK_SECONDS, Looks, goes_on_exactly
@@ -95,12 +93,6 @@ def test_with_sampling_it_does_not_and_says_so(
 @pytest.mark.parametrize("hyperparameters", [{"device": "cuda"}, {"process_type": "update"}])
 def test_what_was_not_tried_goes_on_from_its_rung(hyperparameters: dict[str, Any]) -> None:
     assert not XGBoostTrainer().exact_from(hyperparameters)
-
-
-@pytest.fixture(scope="module")
-def gang() -> Iterator[ProcessGang]:
-    with tempfile.TemporaryDirectory() as folder, process_gang(3, folder) as started:
-        yield started
 
 
 @pytest.mark.process

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from ray.train import ScalingConfig
 
 from tests.support import own_objectives as own
 from tests.support.assignments import assignment
-from tests.support.process_gang import ProcessGang, process_gang, serve_alone
+from tests.support.process_gang import ProcessGang, serve_alone
 from tests.support.processes import printed
 from trainers import Channel, ConfigurationError, XGBoostTrainer
 from trainers.errors import TrialError
@@ -65,12 +64,6 @@ def make(case: Case, label: Any = None) -> Callable[[], Any]:
 def order(folder: Path, case: Case) -> Assignment:
     folder.mkdir(parents=True, exist_ok=True)
     return assignment(hyperparameters=case[1], stop=5, save_to=str(folder / "000005.ubj"))
-
-
-@pytest.fixture(scope="module")
-def gang() -> Iterator[ProcessGang]:
-    with tempfile.TemporaryDirectory() as folder, process_gang(3, folder) as started:
-        yield started
 
 
 @pytest.mark.parametrize("case", [SINGLE, SEVERAL])

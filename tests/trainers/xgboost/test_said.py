@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import xgboost
 from ray.train import ScalingConfig
 
 from tests.support.assignments import assignment
-from tests.support.process_gang import ProcessGang, process_gang, serve_alone
+from tests.support.process_gang import ProcessGang, serve_alone
 from trainers import Channel, ConfigurationError, TorchTrainer, XGBoostTrainer, storage
 from trainers.gangs.messages import Assignment, Segment
 
@@ -84,12 +83,6 @@ def matrix(case: Case, part: slice) -> xgboost.DMatrix:
     if "qid" in said and "weight" in said:
         columns["weight"] = columns["weight"][::8]  # One a query.
     return xgboost.DMatrix(FRAME[[*"abcd"]][part], FRAME[target or "lo"][part], **columns)
-
-
-@pytest.fixture(scope="module")
-def gang() -> Iterator[ProcessGang]:
-    with tempfile.TemporaryDirectory() as folder, process_gang(3, folder) as started:
-        yield started
 
 
 @pytest.mark.parametrize("case", CASES)

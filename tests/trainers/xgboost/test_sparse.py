@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from ray.train import ScalingConfig
 from sklearn.datasets import dump_svmlight_file
 
 from tests.support.assignments import assignment
-from tests.support.process_gang import ProcessGang, process_gang, serve_alone
+from tests.support.process_gang import ProcessGang, serve_alone
 from trainers import Channel, XGBoostTrainer, storage
 from trainers.channels import open_channels
 from trainers.gangs.messages import Assignment, Segment
@@ -58,12 +57,6 @@ def program(case: Case, **more: Any) -> Callable[[], Any]:
 
 def order(folder: Path, case: Case, **more: Any) -> Assignment:
     return assignment(hyperparameters={**case[1], **more}, stop=4, save_to=str(folder / "4.ubj"))
-
-
-@pytest.fixture(scope="module")
-def gang() -> Iterator[ProcessGang]:
-    with tempfile.TemporaryDirectory() as folder, process_gang(3, folder) as started:
-        yield started
 
 
 @pytest.mark.parametrize("case", [CASES[0], CASES[2], CASES[3]])
