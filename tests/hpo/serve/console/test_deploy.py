@@ -23,7 +23,6 @@ from tests.support.rows import until
 from tests.support.small_job import write_job
 
 pytestmark = pytest.mark.system
-expect.set_options(timeout=120_000)
 
 
 @pytest.fixture
