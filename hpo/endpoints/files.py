@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ def _tables(path: Path, rows: int) -> Iterator[Any]:
                 yield pa.Table.from_batches([batch])
         return
     held: list[Any] = []
-    with csv.open_csv(path) as reader:
+    with _cells(path) as reader:
         for batch in reader:
             held.append(batch)
             while sum(piece.num_rows for piece in held) >= rows:
@@ -109,6 +110,21 @@ def _tables(path: Path, rows: int) -> Iterator[Any]:
                 held = table.slice(rows).to_batches()
     if held:
         yield pa.Table.from_batches(held)
+
+
+def _cells(path: Path) -> Any:
+    """A reader of a CSV file's cells as text.
+
+    Types that its first rows suggest may not fit the later ones, and the category "01" would become the number 1.
+    """
+    with csv.open_csv(path) as reader:
+        text = {each.name: pa.string() for each in reader.schema if each.type != pa.binary()}
+    return csv.open_csv(
+        path,
+        read_options=csv.ReadOptions(use_threads=False),  # Errors then name the row.
+        parse_options=csv.ParseOptions(newlines_in_values=True),
+        convert_options=csv.ConvertOptions(column_types=text, strings_can_be_null=True),
+    )
 
 
 def _in_order(
@@ -146,6 +162,15 @@ def _begin(scorer: Scorer, threads: int) -> None:
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(threads)
     _SCORER[:] = [scorer]
+    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Ends this process when the one that it predicts for was killed: the pool's processes would wait for ever."""
+    parent = parent_process()
+    assert parent is not None, "the pool starts it"
+    parent.join()
+    os._exit(1)
 
 
 def _predicted(file: str, rows: pd.DataFrame) -> pd.DataFrame:
