@@ -15,7 +15,7 @@ from hpo.serve.security import Sessions, Tokens, Who
 from hpo.serve.settings import ServeSettings
 from hpo.serve.shared import Shared
 from hpo.serve.workers import Workers
-from trainers.errors import WarmbandError
+from trainers.errors import ConfigurationError, WarmbandError
 
 _log = logging.getLogger("warmband.serve")
 _T = TypeVar("_T")
@@ -69,8 +69,8 @@ class Service:
                     raise
             return self._store
 
-    def stream(self, follower: Follower, last: str) -> EventStream:
-        """A response with events.
+    def stream(self, follower: Follower, last: str, who: Who) -> EventStream:
+        """A response with events, which ends with the token of who asks for it.
 
         Raises:
             RefusedError: too many clients follow events, or the server ends.
@@ -79,7 +79,14 @@ class Service:
             raise RefusedError(503, "Ending", "the server is about to end", wait=2.0)
         if self.hub.listeners >= self.settings.streams:
             raise RefusedError(503, "Busy", f"{self.hub.listeners} clients follow events already", wait=30.0)
-        return EventStream(follower, last, send_seconds=self.settings.send_seconds, dropped=self.drop)
+
+        def allowed() -> bool:
+            try:
+                return self.tokens.of_digest(who.digest) is not None
+            except ConfigurationError:  # Somebody has broken the file of tokens.
+                return False
+
+        return EventStream(follower, last, send_seconds=self.settings.send_seconds, dropped=self.drop, allowed=allowed)
 
     async def act(self, who: Who, job: str, call: Callable[[Store], _T]) -> _T:
         """Does something to a job, in a thread, as what the record says that this person did.
