@@ -107,7 +107,8 @@ class BoosterScorer:
         _check_once_each(chosen)
         found = chosen.copy(deep=False)
         for name, values in self._categories.items():
-            found[name] = pd.Categorical.from_codes(codes_known(name, values, chosen[name]), values)
+            codes = codes_known(name, values, chosen[name])
+            found[name] = pd.Categorical.from_codes(codes, pd.Index(values, dtype=object))
         for name in (each for each in chosen.columns if each not in self._categories):
             found[name] = numbers = _numbers(chosen, name)  # Names may be numbers, where a model has none.
             if (wrong := np.isinf(numbers)).any():
@@ -205,10 +206,16 @@ def _numbers(rows: pd.DataFrame, name: Any) -> NDArray[np.float32]:
         with suppress(pa.ArrowException):  # Ten times as fast as pandas, which says where it goes wrong.
             return _as_float32(pa.array(column, from_pandas=True).cast(pa.float64()).to_numpy(zero_copy_only=False))
     numbers = pd.to_numeric(column, errors="coerce")
+    if isinstance(column.dtype, pd.StringDtype):
+        numbers = numbers.fillna(column.str.lower().map(_TRUTH))
     wrong = numbers.isna() & column.notna()
     if column.dtype.kind not in "fiub" and (wrong := wrong & (column.astype(object) != "")).any():
         raise _problem(rows, name, wrong.to_numpy(bool), "the model takes numbers")
     return _as_float32(numbers)
+
+
+_TRUTH = {"true": 1.0, "false": 0.0}
+"""How tables write what is true."""
 
 
 def _as_float32(numbers: Any) -> NDArray[np.float32]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from hpo.record import Store, acting, is_away
+from hpo.serve.apart import SECONDS
 from hpo.serve.errors import RefusedError
 from hpo.serve.following import EventStream, Follower, Hub, HubTimes
 from hpo.serve.security import Sessions, Tokens, Who
@@ -20,8 +21,10 @@ from trainers.errors import ConfigurationError, WarmbandError
 _log = logging.getLogger("warmband.serve")
 _T = TypeVar("_T")
 
-READERS, ACTORS = 8, 4
-"""Threads for reading the record, and for acts, which must not wait behind each other."""
+READERS, ACTORS, CREATORS = 8, 4, 4
+"""Threads for reading the record, for acts, and for creations of jobs, which must not wait behind each other."""
+CREATION_SECONDS = SECONDS + 20.0
+"""For which a client waits for a creation: its process is given up before."""
 
 
 class Service:
@@ -42,6 +45,7 @@ class Service:
         self.sessions = Sessions(self.tokens, settings.folder / "session.key")
         self.readers = Workers(READERS, 200, settings.database_seconds, "the database")
         self.actors = Workers(ACTORS, 20, 4 * settings.database_seconds, "the act")
+        self.creators = Workers(CREATORS, 12, CREATION_SECONDS, "the creation of a job")
         self.hub = Hub(self.open, self.readers, times or HubTimes())
         self.documents: Shared[tuple[bytes, str]] = Shared(self.readers)
         self.drop: Callable[[tuple[str, int] | None], None] = lambda client: None
@@ -114,5 +118,6 @@ class Service:
         """Lets go of threads and of the record."""
         self.readers.close()
         self.actors.close()
+        self.creators.close()
         if self._store is not None:
             self._store.close()

@@ -188,7 +188,7 @@ def check_same(recorded: Mapping[str, Any], channels: Mapping[str, Channel]) -> 
 # ---- one channel
 
 
-def _how(channel: Channel, digest: str, folder: str, *, copied: bool) -> dict[str, Any]:
+def _how(channel: Channel, digest: str | None, folder: str, *, copied: bool) -> dict[str, Any]:
     """How to open a channel again; empty where nothing in a record can.
 
     Of two jobs that are begun under one name at once, one finds its name taken after its copies were written: those of

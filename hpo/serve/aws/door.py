@@ -38,6 +38,7 @@ class AwsDoor:
         keys: by which requests are signed.
         tables: of images and instance types.
         run: calls in a thread.
+        run_creation: likewise, where a job is created: others do not wait behind that, nor does it end with their time.
         now: the time, in UTC.
         rates: of the calls of each key.
     """
@@ -49,11 +50,12 @@ class AwsDoor:
         keys: Keys,
         tables: Any,
         run: Callable[[Callable[[], Any]], Awaitable[Any]],
+        run_creation: Callable[[Callable[[], Any]], Awaitable[Any]],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         rates: Rates | None = None,
     ) -> None:
         self._open, self._store_url, self._keys, self._tables = open, store_url, keys, tables
-        self._run, self._now = run, now
+        self._run, self._run_creation, self._now = run, run_creation, now
         self._rates = Rates(CALLS_A_SECOND, 4 * CALLS_A_SECOND) if rates is None else rates
 
     async def __call__(self, request: Request) -> Response:
@@ -66,7 +68,9 @@ class AwsDoor:
             signer = self._signer(request, body, wire)
             if wait := self._rates.wait(signer.key.id):
                 raise ServiceError("ThrottlingException", f"Rate exceeded: wait {wait:.1f} s")
-            response: Response = await self._run(lambda: self._serve(wire, signer, body))
+            operation = OPERATIONS.get((wire.service, wire.operation))
+            run = self._run_creation if operation is not None and operation.creates else self._run
+            response: Response = await run(lambda: self._serve(wire, signer, body))
         except (ServiceError, WarmbandError) as error:
             told = as_service_error(error)
             _log.info("%s refused: %s %s", wire.operation[:100], told.code, told)

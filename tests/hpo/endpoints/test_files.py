@@ -15,7 +15,7 @@ import psutil
 import pytest
 import xgboost
 
-from hpo.endpoints.files import predict_files
+from hpo.endpoints.files import _batches, predict_files
 from hpo.endpoints.scoring import BoosterScorer
 from trainers import ConfigurationError, DataError
 
@@ -60,6 +60,18 @@ def test_cells_are_what_the_model_takes_whatever_the_first_ones_are(tmp_path: Pa
     np.testing.assert_allclose(pd.read_parquet(tmp_path / "out.parquet")["prediction"], expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("names", [None, ["a", "b", "c"], [0, 1, 2]], ids=["none", "names", "places"])
+def test_the_first_line_is_a_row_where_it_is_all_numbers(tmp_path: Path, names: list[Any] | None) -> None:
+    """As channels find it; but for the numbers that pandas writes over columns without names."""
+    rows = FRAME if names is None else FRAME.set_axis(names, axis=1)
+    rows.to_csv(tmp_path / "rows.csv", index=False, header=names is not None)
+    [(_, found)] = _batches([tmp_path / "rows.csv"], 1000)
+    assert len(found) == 900
+    assert list(found.columns) == (["a", "b", "c"] if names == ["a", "b", "c"] else [0, 1, 2])
+    expected = MODEL.predict(xgboost.DMatrix(FRAME))
+    np.testing.assert_allclose(SCORER.predict(SCORER.checked(found)), expected, rtol=1e-6)
+
+
 @pytest.mark.process
 def test_a_wrong_row_is_told_by_its_file_and_nothing_is_written(files: list[Path], tmp_path: Path) -> None:
     text = (tmp_path / "one.csv").read_text().splitlines()
@@ -101,7 +113,7 @@ def test_a_file_cut_short_is_told(files: list[Path], tmp_path: Path) -> None:
 
 KILLED = """
 import os, sys
-from hpo.endpoints.files import predict_files
+from hpo.endpoints.files import _batches, predict_files
 from tests.hpo.endpoints.test_files import SCORER
 
 def told(rows):

@@ -164,6 +164,16 @@ def test_a_model_without_names_takes_columns_by_their_places() -> None:
     np.testing.assert_allclose(scorer.predict(checked), booster.predict(xgboost.DMatrix(values)), rtol=1e-6)
 
 
+def test_cells_of_text_are_numbers_and_truth_as_tables_write_them() -> None:
+    model = booster(FRAME.assign(b=FRAME["b"] > 0))
+    made = scorer(model)
+    cells = pd.DataFrame({"a": FRAME["a"].map("{!r}".format), "b": (FRAME["b"] > 0).map(str)}).astype("str")
+    expected = model.predict(xgboost.DMatrix(FRAME.assign(b=FRAME["b"] > 0)))
+    np.testing.assert_array_equal(made.predict(made.checked(cells)), expected)
+    padded = cells.assign(a=" " + cells["a"], b=cells["b"].str.lower())
+    np.testing.assert_array_equal(made.predict(made.checked(padded)), expected)
+
+
 def test_a_users_model_is_given_each_column_once() -> None:
     with pytest.raises(DataError, match="rows have the column 'a' twice"):
         TensorScorer(state={}, model_fn=linear).checked(FRAME[["a", "a"]])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +17,7 @@ from botocore.exceptions import ClientError
 from hpo.record import JobRow, LineRow, Store
 from hpo.serve import Keys
 from hpo.serve.aws import AccessKey
+from hpo.serve.service import ACTORS
 from tests.support.listed import job, spec
 from tests.support.recorded import record
 from tests.support.rows import report
@@ -252,6 +255,37 @@ def test_creation_is_checked_before_anything_else(store: Store, client: Client) 
             StoppingCondition={"MaxRuntimeInSeconds": 60},
         )
     assert len(store.jobs()) == 1
+
+
+def test_slow_creations_hold_nobody_up(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, over = threading.Semaphore(0), threading.Event()
+
+    def create(*_: Any) -> None:
+        begun.release()
+        assert over.wait(120), "the test has not let creations go on within 120 s"
+
+    monkeypatch.setattr("hpo.serve.aws.operations.training_jobs.create_training_job", create)
+    sagemaker = client(read_timeout=120, max_pool_connections=8)
+    asked = {
+        "AlgorithmSpecification": {"TrainingInputMode": "File"},
+        "OutputDataConfig": {"S3OutputPath": "s3://b/o"},
+        "ResourceConfig": {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 1},
+        "RoleArn": "arn:aws:iam::111122223333:role/anybody",
+        "StoppingCondition": {},
+    }
+    with ThreadPoolExecutor(ACTORS) as pool:
+        made = [
+            pool.submit(sagemaker.create_training_job, TrainingJobName=f"slow-{at}", **asked) for at in range(ACTORS)
+        ]
+        try:
+            assert all(begun.acquire(timeout=60) for _ in made)
+            found = client(read_timeout=20).describe_hyper_parameter_tuning_job(**{NAME: "bank"})
+        finally:
+            over.set()
+        assert found["HyperParameterTuningJobStatus"] == "Completed"
+        assert [each.result(60)["TrainingJobArn"].rpartition("/")[2] for each in made] == [
+            f"slow-{at}" for at in range(ACTORS)
+        ]
 
 
 def test_a_recorded_search_is_described(store: Store, client: Client, tmp_path: Path) -> None:
