@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import uuid
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -27,6 +28,9 @@ CALLS_A_SECOND = 50.0
 
 DOOR = "SageMaker"
 """The door by which the record says that a person came."""
+
+_AGAIN = re.compile(r"attempt=(?:[2-9]|\d\d)")
+"""In the header of the service's own clients that counts how often a request was sent."""
 
 
 class AwsDoor:
@@ -70,7 +74,8 @@ class AwsDoor:
                 raise ServiceError("ThrottlingException", f"Rate exceeded: wait {wait:.1f} s")
             operation = OPERATIONS.get((wire.service, wire.operation))
             run = self._run_creation if operation is not None and operation.creates else self._run
-            response: Response = await run(lambda: self._serve(wire, signer, body))
+            again = _AGAIN.match(request.headers.get("amz-sdk-request", "")) is not None
+            response: Response = await run(lambda: self._serve(wire, signer, body, again))
         except (ServiceError, WarmbandError) as error:
             told = as_service_error(error)
             _log.info("%s refused: %s %s", wire.operation[:100], told.code, told)
@@ -88,11 +93,11 @@ class AwsDoor:
             told = "no signature can be checked; the server's log says why"
             raise ServiceError("ServiceUnavailable", told, 503) from error
 
-    def _serve(self, wire: Wire, signer: Signer, body: bytes) -> Response:
+    def _serve(self, wire: Wire, signer: Signer, body: bytes, again: bool) -> Response:
         call = call_of(wire, body)
-        return wire.result(call.output, self._perform(call, signer))
+        return wire.result(call.output, self._perform(call, signer, again))
 
-    def _perform(self, call: Call, signer: Signer) -> dict[str, Any]:
+    def _perform(self, call: Call, signer: Signer, again: bool) -> dict[str, Any]:
         name, key = call.wire.operation, signer.key
         operation = OPERATIONS.get((call.wire.service, name))
         if operation is None:
@@ -103,7 +108,12 @@ class AwsDoor:
             )
         with acting(by=key.name, door=DOOR):
             caller = Caller(
-                store=self._open(), store_url=self._store_url, tables=self._tables, key=key, region=signer.region
+                store=self._open(),
+                store_url=self._store_url,
+                tables=self._tables,
+                key=key,
+                region=signer.region,
+                again=again,
             )
             answer = operation.call(caller, call.request)
         if operation.acts:
