@@ -12,7 +12,6 @@ from hpo.record import Store
 from tests.support.small_job import write_job
 
 pytestmark = pytest.mark.system
-expect.set_options(timeout=120_000)
 
 Visit = Callable[..., Page]
 

@@ -84,7 +84,7 @@ def tuning_request(folder: Path, **changed: Any) -> dict[str, Any]:
     }
 
 
-def ended(store: Store, name: str, seconds: float = 120.0) -> str:
+def ended(store: Store, name: str, seconds: float = 300.0) -> str:
     until = time.monotonic() + seconds
     while (status := store.job(name).status) in ("InProgress", "Stopping"):
         assert time.monotonic() < until, f"{name} is {status} after {seconds:g} s"
