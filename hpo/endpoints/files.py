@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import get_context
+from csv import Error as CsvError, reader as csv_rows
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from hpo.endpoints.scoring import Scorer
+from trainers.channels import is_heading
 from trainers.errors import ConfigurationError, DataError, WarmbandError
 
 BATCH_ROWS = 65_536
@@ -40,8 +43,9 @@ def predict_files(
 ) -> int:
     """Predicts all rows of files, in several processes, and writes a line a row, in the rows' order.
 
-    Columns are found by their names; a CSV file has them in its first line. What else files have, such as the target,
-    is left alone. `out` is there whole or not at all.
+    Columns are found by their names, which a CSV file has in its first line; where all of that are numbers, it is a
+    row, and columns are found by their places. What else files have, such as the target, is left alone. `out` is there
+    whole or not at all.
 
     Args:
         scorer: of the model.
@@ -86,21 +90,25 @@ def _batches(paths: Sequence[Path], rows: int) -> Iterator[tuple[str, pd.DataFra
     for path in paths:
         before = 0
         try:
-            for table in _tables(path, rows):
-                yield str(path), table.to_pandas().set_axis(range(before, before + table.num_rows))
+            named = path.suffix == ".parquet" or _has_heading(path)
+            for table in _tables(path, rows, named=named):
+                frame = table.to_pandas().set_axis(range(before, before + table.num_rows))
+                if not named or _are_places(list(frame.columns)):
+                    frame = frame.set_axis(range(frame.shape[1]), axis=1)
+                yield str(path), frame
                 before += table.num_rows
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{path} cannot be read behind row {before}: {error}") from None
 
 
-def _tables(path: Path, rows: int) -> Iterator[Any]:
+def _tables(path: Path, rows: int, *, named: bool) -> Iterator[Any]:
     if path.suffix == ".parquet":
         with parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=rows):
                 yield pa.Table.from_batches([batch])
         return
     held: list[Any] = []
-    with csv.open_csv(path) as reader:
+    with _cells(path, named=named) as reader:
         for batch in reader:
             held.append(batch)
             while sum(piece.num_rows for piece in held) >= rows:
@@ -109,6 +117,36 @@ def _tables(path: Path, rows: int) -> Iterator[Any]:
                 held = table.slice(rows).to_batches()
     if held:
         yield pa.Table.from_batches(held)
+
+
+def _has_heading(path: Path) -> bool:
+    """Whether a CSV file's first line is no row, as channels find it, or has the numbers that pandas gives columns."""
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        try:
+            cells = next(csv_rows(file), [])
+        except CsvError:
+            return True  # pyarrow says what is wrong.
+    return is_heading(cells) or _are_places(cells)
+
+
+def _are_places(cells: Sequence[str]) -> bool:
+    return cells == [str(place) for place in range(len(cells))]
+
+
+def _cells(path: Path, *, named: bool) -> Any:
+    """A reader of a CSV file's cells as text.
+
+    Types that its first rows suggest may not fit the later ones, and the category "01" would become the number 1.
+    """
+    options = csv.ReadOptions(use_threads=False, autogenerate_column_names=not named)  # Errors then name the row.
+    with csv.open_csv(path, options) as reader:
+        text = {each.name: pa.string() for each in reader.schema if each.type != pa.binary()}
+    return csv.open_csv(
+        path,
+        read_options=options,
+        parse_options=csv.ParseOptions(newlines_in_values=True),
+        convert_options=csv.ConvertOptions(column_types=text, strings_can_be_null=True),
+    )
 
 
 def _in_order(
@@ -146,6 +184,15 @@ def _begin(scorer: Scorer, threads: int) -> None:
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(threads)
     _SCORER[:] = [scorer]
+    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Ends this process when the one that it predicts for was killed: the pool's processes would wait for ever."""
+    parent = parent_process()
+    assert parent is not None, "the pool starts it"
+    parent.join()
+    os._exit(1)
 
 
 def _predicted(file: str, rows: pd.DataFrame) -> pd.DataFrame:

@@ -122,9 +122,9 @@ class Guard:
             if found is None:
                 self.wrong(address)
                 raise RefusedError(401, "Unauthenticated", "the token is not known, or was removed")
-            return Who(name=found.name, rights=found.rights, address=address)
+            return Who(name=found.name, rights=found.rights, address=address, digest=found.digest)
         if (cookie := cookie_of(headers)) and (found := self._sessions.find(cookie)) is not None:
-            return Who(name=found.name, rights=found.rights, address=address, browser=True)
+            return Who(name=found.name, rights=found.rights, address=address, browser=True, digest=found.digest)
         return None
 
     def wrong(self, address: str) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 import xgboost
 
-from hpo.endpoints.files import predict_files
+from hpo.endpoints.files import _batches, predict_files
 from hpo.endpoints.scoring import BoosterScorer
 from trainers import ConfigurationError, DataError
 
@@ -38,6 +43,33 @@ def test_predictions_stand_in_the_rows_order(files: list[Path], tmp_path: Path) 
     assert predict_files(SCORER, files[:1], tmp_path / "out.parquet", workers=1) == 500
     np.testing.assert_array_equal(pd.read_parquet(tmp_path / "out.parquet")["prediction"], expected[:500])
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.process
+def test_cells_are_what_the_model_takes_whatever_the_first_ones_are(tmp_path: Path) -> None:
+    """Types that the first megabyte suggests fit neither later cells nor categories such as "01"."""
+    shops = np.array(["01", "02", "1"])[np.arange(900) % 3]
+    known = FRAME[["a"]].assign(shop=pd.Categorical(shops))
+    model = xgboost.train({"nthread": 1}, xgboost.DMatrix(known, shops == "02", enable_categorical=True), 5)
+    late = pd.DataFrame({"a": [1, *[None] * 350_000, 1.5], "shop": ["01", *["1"] * 350_000, "02"]})
+    late.astype({"a": object}).to_csv(tmp_path / "late.csv", index=False)
+    scorer = BoosterScorer(raw=bytes(model.save_raw("ubj")))
+    assert predict_files(scorer, [tmp_path / "late.csv"], tmp_path / "out.parquet", workers=1) == 350_002
+    rows = late.assign(shop=pd.Categorical(late["shop"], ["01", "02", "1"]))
+    expected = model.predict(xgboost.DMatrix(rows, enable_categorical=True))
+    np.testing.assert_allclose(pd.read_parquet(tmp_path / "out.parquet")["prediction"], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("names", [None, ["a", "b", "c"], [0, 1, 2]], ids=["none", "names", "places"])
+def test_the_first_line_is_a_row_where_it_is_all_numbers(tmp_path: Path, names: list[Any] | None) -> None:
+    """As channels find it; but for the numbers that pandas writes over columns without names."""
+    rows = FRAME if names is None else FRAME.set_axis(names, axis=1)
+    rows.to_csv(tmp_path / "rows.csv", index=False, header=names is not None)
+    [(_, found)] = _batches([tmp_path / "rows.csv"], 1000)
+    assert len(found) == 900
+    assert list(found.columns) == (["a", "b", "c"] if names == ["a", "b", "c"] else [0, 1, 2])
+    expected = MODEL.predict(xgboost.DMatrix(FRAME))
+    np.testing.assert_allclose(SCORER.predict(SCORER.checked(found)), expected, rtol=1e-6)
 
 
 @pytest.mark.process
@@ -77,3 +109,41 @@ def test_a_file_cut_short_is_told(files: list[Path], tmp_path: Path) -> None:
     files[1].write_bytes(whole[:-100])
     with pytest.raises(DataError, match=r"two.parquet cannot be read behind row 0"):
         predict_files(SCORER, files[1:], tmp_path / "out.csv", workers=1)
+
+
+KILLED = """
+import os, sys
+from hpo.endpoints.files import _batches, predict_files
+from tests.hpo.endpoints.test_files import SCORER
+
+def told(rows):
+    print(rows, flush=True)
+    sys.stdin.read()  # For ever.
+
+if __name__ == "__main__":
+    predict_files(SCORER, [sys.argv[1]], sys.argv[2], workers=2, batch_rows=50, on_rows=told)
+"""
+
+
+@pytest.mark.fault
+@pytest.mark.process
+def test_processes_end_with_the_one_that_they_predict_for(files: list[Path], tmp_path: Path) -> None:
+    program = tmp_path / "killed.py"
+    program.write_text(KILLED)
+    killed = subprocess.Popen(
+        [sys.executable, str(program), str(files[0]), str(tmp_path / "out.csv")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.getcwd()},
+    )
+    with killed:
+        assert killed.stdout is not None
+        assert killed.stdout.readline() == b"50\n"
+        children = psutil.Process(killed.pid).children(recursive=True)
+        assert len(children) >= 2
+        os.kill(killed.pid, signal.SIGKILL)
+    left = psutil.wait_procs(children, timeout=30)[1]
+    for each in left:
+        each.kill()
+    assert not left
+    assert not (tmp_path / "out.csv").exists()
