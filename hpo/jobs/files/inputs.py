@@ -81,11 +81,12 @@ def record_inputs(channels: Mapping[str, Channel], folder: str, *, most_bytes: f
             open them.
     """
     held = sum(_bytes(channel) for channel in channels.values() if not channel.origin)
+    digests = {name: channel.digests() for name, channel in channels.items()}
     return {
         name: {
             **channel.describe(),
-            "fingerprint": channel.fingerprint(),
-            "parts": dict(channel.parts()),
+            "fingerprint": digests[name][0],
+            "parts": dict(digests[name][1]),
             "open": _how(channel, folder, copied=held <= most_bytes),
         }
         for name, channel in channels.items()
