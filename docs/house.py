@@ -109,6 +109,7 @@ HOUSE = {
         "patient_storage",
         "checkpoint",
         "storage",
+        "object_stores",
         "notebook",
         "parts",
         "steady",

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 import trainers  # noqa: F401  # Before any library with OpenMP: threads of two test processes would spin on two cores.
+from tests.support.google_storage import GoogleStorage, google_storage
 from tests.support.postgres import Postgres
 
 pytest_plugins = ["tests.support.needs"]
@@ -82,6 +83,13 @@ def s3() -> Iterator[str]:
     with moto_s3() as address:
         options = f"endpoint_override={quote(address, safe='')}&region=us-east-1&allow_bucket_creation=true"
         yield f"s3://warmband/jobs?{options}"
+
+
+@pytest.fixture(scope="session")
+def google(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoogleStorage]:
+    """A server of the tests' own that speaks as Google's storage does, with a bucket "warmband"."""
+    with google_storage("warmband", tmp_path_factory.mktemp("google")) as storage:
+        yield storage
 
 
 @pytest.fixture(scope="session")

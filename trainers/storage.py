@@ -14,11 +14,11 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from trainers import object_stores
 from trainers.errors import CheckpointError, ConfigurationError, DataError, StorageError
 
 CHECK_SECONDS = 30.0
@@ -34,7 +34,10 @@ _SECRET_OPTIONS = re.compile(
 
 # What the messages of pyarrow and of the system say, and what helps.
 _REMEDIES = (
-    (r"NO_SUCH_BUCKET|[Bb]ucket.*(does not exist|not found)", "there is no such bucket: make it, or name another"),
+    (
+        r"NO_SUCH_BUCKET|[Bb]ucket.*(does not exist|not found)|NOT_FOUND: .*function=CreateResumableUpload",
+        "there is no such bucket: make it, or name another",
+    ),
     (
         r"[Cc]redentials|INVALID_ACCESS_KEY|SIGNATURE|UNAUTHENTICATED|OAuth2|metadata server",
         "give credentials, on every node: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
@@ -63,9 +66,7 @@ def read(uri: str, at: int = 0, size: int | None = None) -> bytes:
                 with open(uri, "rb") as file:
                     file.seek(at)
                     return file.read(size)
-            filesystem, path = _resolve(uri)
-            with filesystem.open_input_file(path) as stream:
-                return bytes(stream.read() if size is None else stream.read_at(size, min(at, stream.size())))
+            return object_stores.read(*object_stores.kept_filesystem_of(uri), at, size)
         except FileNotFoundError as error:
             raise CheckpointError(
                 f"checkpoint {shown(uri)!r} is not there; was its folder removed, or is it on another node?"
@@ -107,7 +108,7 @@ def size(uri: str) -> int | None:
             return None if stat.S_ISDIR(found.st_mode) else found.st_size
         from pyarrow.fs import FileType
 
-        filesystem, path = _resolve(uri)
+        filesystem, path = object_stores.kept_filesystem_of(uri)
         info = filesystem.get_file_info(path)
         return int(info.size) if info.type == FileType.File else None
     return None
@@ -119,7 +120,7 @@ def delete(uri: str) -> None:
     Raises:
         DataError: it is there and cannot be removed.
     """
-    _remove(uri, os.unlink, "delete_file")
+    _remove(uri, os.unlink, lambda filesystem, path: filesystem.delete_file(path))
 
 
 def delete_folder(uri: str) -> None:
@@ -128,16 +129,15 @@ def delete_folder(uri: str) -> None:
     Raises:
         DataError: it is there and cannot be removed.
     """
-    _remove(uri, shutil.rmtree, "delete_dir")
+    _remove(uri, shutil.rmtree, object_stores.delete_folder)
 
 
-def _remove(uri: str, locally: Callable[[str], None], elsewhere: str) -> None:
+def _remove(uri: str, locally: Callable[[str], None], elsewhere: Callable[[Any, str], None]) -> None:
     with _explained(uri, "removed"), suppress(FileNotFoundError):
         if _is_local(uri):
             locally(uri)
         else:
-            filesystem, path = _resolve(uri)
-            getattr(filesystem, elsewhere)(path)
+            elsewhere(*object_stores.kept_filesystem_of(uri))
 
 
 def names(uri: str) -> list[str]:
@@ -149,10 +149,7 @@ def names(uri: str) -> list[str]:
     with _explained(uri, "listed"), suppress(FileNotFoundError):
         if _is_local(uri):
             return sorted(os.listdir(uri))
-        from pyarrow.fs import FileSelector
-
-        filesystem, path = _resolve(uri)
-        return sorted(info.base_name for info in filesystem.get_file_info(FileSelector(path, allow_not_found=True)))
+        return object_stores.names(*object_stores.kept_filesystem_of(uri))
     return []
 
 
@@ -167,7 +164,7 @@ def is_there(uri: str) -> bool:
             return os.path.lexists(uri)
         from pyarrow.fs import FileType
 
-        filesystem, path = _resolve(uri)
+        filesystem, path = object_stores.kept_filesystem_of(uri)
         return bool(filesystem.get_file_info(path).type != FileType.NotFound)
 
 
@@ -277,7 +274,7 @@ def _write(uri: str, data: bytes | memoryview, folders: int = 0) -> None:
     if _is_local(uri):
         _write_local(Path(uri), data, folders)
         return
-    filesystem, path = _resolve(uri)
+    filesystem, path = object_stores.kept_filesystem_of(uri)
     if filesystem.type_name == "local":
         _write_local(Path(path), data, folders)
         return
@@ -333,7 +330,7 @@ def _make_bucket(uri: str) -> bool:
     """Makes the bucket of a URI that allows it; returns whether it did."""
     if "allow_bucket_creation=true" not in urlsplit(uri).query:
         return False
-    filesystem, path = _resolve(uri)
+    filesystem, path = object_stores.kept_filesystem_of(uri)
     filesystem.create_dir(path.partition("/")[0])
     return True
 
@@ -376,25 +373,3 @@ def _explained(uri: str, done: str) -> Iterator[None]:
 
 def _is_local(uri: str) -> bool:
     return "://" not in uri
-
-
-def _resolve(uri: str) -> tuple[Any, str]:
-    """The file system that serves a URI, and the path in it."""
-    split = urlsplit(uri)
-    if split.scheme not in ("s3", "gs"):
-        # Imported late: local checkpoints, the common case, need no pyarrow.
-        from pyarrow.fs import FileSystem
-
-        filesystem, path = FileSystem.from_uri(uri)
-        return filesystem, path
-    filesystem, bucket = _bucket(f"{split.scheme}://{split.netloc}" + (f"?{split.query}" if split.query else ""))
-    return filesystem, (bucket + unquote(split.path)).rstrip("/")
-
-
-@lru_cache(maxsize=8)
-def _bucket(uri: str) -> tuple[Any, str]:
-    """A bucket's file system, made once a process: that finds credentials and opens connections."""
-    from pyarrow.fs import FileSystem
-
-    filesystem, bucket = FileSystem.from_uri(uri)
-    return filesystem, bucket

@@ -34,7 +34,7 @@ UNIT_SECONDS = 15.0
 A busy machine does not count: it adds to neither.
 """
 
-FIXTURES = {"ray_cluster": "ray", "postgres": "system", "chromium": "system", "cluster": "system"}
+FIXTURES = {"google": "process", "ray_cluster": "ray", "postgres": "system", "chromium": "system", "cluster": "system"}
 """Shared fixtures whose processes an earlier test may have started, and the mark of the tests that use one."""
 
 RAY = {"raylet", "gcs_server"}

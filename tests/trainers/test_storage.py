@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from trainers import Channel, ConfigurationError, DataError, storage
+from trainers import Channel, ConfigurationError, DataError, object_stores, storage
 
 
 @pytest.fixture(params=["path", "URI"])
@@ -202,7 +202,7 @@ def test_a_uri_that_cannot_be_is_refused(uri: str, message: str) -> None:
 
 
 def test_google_s_store_is_found_and_its_errors_are_ours() -> None:
-    filesystem, path = storage._resolve("gs://anonymous@bucket/jobs/a-job?retry_limit_seconds=1")
+    filesystem, path = object_stores.kept_filesystem_of("gs://anonymous@bucket/jobs/a-job?retry_limit_seconds=1")
     assert (filesystem.type_name, path) == ("gcs", "bucket/jobs/a-job")
     nowhere = "gs://anonymous@bucket/jobs?endpoint_override=127.0.0.1%3A1&scheme=http&retry_limit_seconds=1"
     with pytest.raises(ConfigurationError, match=r"storage_path 'gs://\*\*\*@bucket/jobs.* cannot be written"):

@@ -225,6 +225,14 @@ class Channel:
         with about(self.name):
             return self.source.parts()
 
+    def digests(self) -> tuple[str | None, Parts]:
+        """`fingerprint` and `parts` together, for which files are read once; raises as they do."""
+        with about(self.name):
+            source = self.source
+            return (
+                source.digests() if isinstance(source, Files | LibsvmFiles) else (source.fingerprint(), source.parts())
+            )
+
     def expecting(self, rules: tuple[LabelRule, ...]) -> Channel:
         """The same channel, whose labels are checked by these rules wherever they are read."""
         return replace(self, rules=rules)

@@ -57,25 +57,34 @@ def of_rows(
     return str(digest.hexdigest())
 
 
-def of_files(read_as: Iterable[object], filesystem: Any, infos: Iterable[Any], *, whole: bool) -> str:
+def of_files(read_as: Iterable[object], filesystem: Any, infos: Sequence[Any], *, whole: bool) -> tuple[str, Parts]:
     """Of files: by their bytes, or by what they are called, how large they are and when they were written.
+
+    Each is read once for both.
 
     Args:
         read_as: what else says which rows they hold: the target's position, say.
         filesystem: pyarrow's, which has them.
         infos: what it says about each.
         whole: whether to read them.
+
+    Returns:
+        The digest of all, and those of each by its path.
     """
-    digest = _start("files", *read_as)
+    digest, parts = _start("files", *read_as), {}
     for info in infos:
+        part = hashlib.blake2b(repr(info.size).encode(), digest_size=_PART_BYTES)
         if not whole:
             digest.update(repr((info.base_name, info.size, info.mtime_ns)).encode())
-            continue
-        digest.update(repr(info.size).encode())
-        with filesystem.open_input_stream(info.path, compression=None) as stream:
-            while piece := stream.read(_PIECE):
-                digest.update(piece)
-    return str(digest.hexdigest())
+            part.update(repr(info.mtime_ns).encode())
+        else:
+            digest.update(repr(info.size).encode())
+            with filesystem.open_input_stream(info.path, compression=None) as stream:
+                while piece := stream.read(_PIECE):
+                    digest.update(piece)
+                    part.update(piece)
+        parts[f"file {info.path}"] = part.hexdigest()
+    return str(digest.hexdigest()), parts if len(infos) <= MOST_PARTS else {}
 
 
 def parts_of_rows(features: Any, labels: NDArray[np.float32], said: Mapping[str, Any], names: Sequence[str]) -> Parts:
@@ -93,23 +102,6 @@ def parts_of_rows(features: Any, labels: NDArray[np.float32], said: Mapping[str,
     if is_sparse(features):
         features = features.tocsc()
     return parts | {f"column {name!r}": _part(_column(features, at)) for at, name in enumerate(names)}
-
-
-def parts_of_files(filesystem: Any, infos: Sequence[Any], *, whole: bool) -> Parts:
-    """Digests of files by their paths; see `of_files`."""
-    if len(infos) > MOST_PARTS:
-        return {}
-    parts = {}
-    for info in infos:
-        digest = hashlib.blake2b(repr(info.size).encode(), digest_size=_PART_BYTES)
-        if not whole:
-            digest.update(repr(info.mtime_ns).encode())
-        else:
-            with filesystem.open_input_stream(info.path, compression=None) as stream:
-                while piece := stream.read(_PIECE):
-                    digest.update(piece)
-        parts[f"file {info.path}"] = digest.hexdigest()
-    return parts
 
 
 def parts_of_names(files: Iterable[tuple[str, int, int]]) -> Parts:

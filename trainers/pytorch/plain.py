@@ -106,6 +106,10 @@ def number(name: object, value: Any) -> float:
         return float(value)
     except (TypeError, ValueError) as error:
         raise TrialError(f"report: metric {name!r} is {value!r}; give a number") from error
+    except OverflowError as error:
+        raise TrialError(
+            f"report: metric {name!r} is an integer too large for a float; give a smaller number"
+        ) from error
 
 
 def norm(value: Any) -> float | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from trainers import storage
 from trainers.checkpoint import Manifest, looked_up
-from trainers.errors import CheckpointError
+from trainers.errors import CheckpointError, TrialError
 from trainers.process import Scratch
 
 STATE = ".warmband.json"
@@ -110,7 +110,11 @@ def _the_one(states: Iterable[State | None], checkpoint: str) -> State:
 
 
 def numbers_of(metrics: Mapping[str, Any]) -> dict[str, float]:
-    """The numbers among what a function reports; texts and whatever else it says are nobody's objective."""
+    """The numbers among what a function reports; texts and whatever else it says are nobody's objective.
+
+    Raises:
+        TrialError: one is larger than a float can be.
+    """
     numbers = {}
     for name, value in metrics.items():
         if isinstance(value, str | bytes):
@@ -119,6 +123,10 @@ def numbers_of(metrics: Mapping[str, Any]) -> dict[str, float]:
             numbers[str(name)] = float(value)
         except (TypeError, ValueError):
             continue
+        except OverflowError as error:
+            raise TrialError(
+                f"ray.train.report: metric {name!r} is an integer too large for a float; give a smaller number"
+            ) from error
     return numbers
 
 

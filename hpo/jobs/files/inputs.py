@@ -80,14 +80,14 @@ def record_inputs(channels: Mapping[str, Channel], folder: str, *, most_bytes: f
         most_bytes: all rows in memory together are copied up to so many; pass infinity where another process has to
             open them.
     """
-    digests = {name: channel.fingerprint() for name, channel in channels.items()}
     held = sum(_bytes(channel) for channel in channels.values() if not channel.origin)
+    digests = {name: channel.digests() for name, channel in channels.items()}
     return {
         name: {
             **channel.describe(),
-            "fingerprint": digests[name],
-            "parts": dict(channel.parts()),
-            "open": _how(channel, digests[name], folder, copied=held <= most_bytes),
+            "fingerprint": digests[name][0],
+            "parts": dict(digests[name][1]),
+            "open": _how(channel, digests[name][0], folder, copied=held <= most_bytes),
         }
         for name, channel in channels.items()
     }

@@ -111,6 +111,32 @@ def test_files_are_opened_where_they_are(kind: str, tmp_path: Path) -> None:
     assert not (tmp_path / "job").exists(), "files are not copied"
 
 
+@pytest.mark.parametrize("name", ["rows.csv", "rows.svm"])
+def test_a_file_is_read_once_for_the_record(name: str, tmp_path: Path) -> None:
+    """For its digest among all of the channel, and its own."""
+    text = FRAME.to_csv(index=False) if name == "rows.csv" else "1 1:0.5\n0 2:1\n"
+    (tmp_path / name).write_text(text)
+    channels, reads = open_channels({"train": str(tmp_path / name)}), []
+
+    class Counting:
+        def __init__(self, filesystem: Any) -> None:
+            self._filesystem = filesystem
+
+        def __getattr__(self, called: str) -> Any:
+            return getattr(self._filesystem, called)
+
+        def open_input_stream(self, path: str, **options: Any) -> Any:
+            reads.append(path)
+            return self._filesystem.open_input_stream(path, **options)
+
+    source = channels["train"].source
+    object.__setattr__(source, "filesystem", Counting(source.filesystem))
+    about = record_inputs(channels, str(tmp_path / "job"))["train"]
+    assert reads == [str(tmp_path / name)]
+    assert about["fingerprint"] == channels["train"].fingerprint()
+    assert about["parts"] == dict(channels["train"].parts())
+
+
 def test_a_named_dataset_is_loaded_again() -> None:
     channels = dataset_channels("digits", repeat=2)
     about = json.loads(json.dumps(record_inputs(channels, "/nowhere")))

@@ -168,6 +168,7 @@ def test_a_rank_that_stays_away_is_named_by_a_deadline(gang: ProcessGang, tmp_pa
             r"after the reports of 1 of 2 epochs; .* end the trial early with report\(..., final=True\)",
         ),
         (lambda context: context.report({"a:b": "good"}), "metric 'a:b' is 'good'; give a number"),
+        (lambda context: context.report({"a:b": 10**400}), "metric 'a:b' is an integer too large for a float; give"),
         (lambda context: context.shard("trian"), "no channel 'trian'; fit\\(\\) was given train"),
         (lambda context: context.prepare_data("train"), "no batch size; give per_worker_batch_size"),
         (

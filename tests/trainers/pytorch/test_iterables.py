@@ -141,6 +141,48 @@ def test_it_accumulates_over_its_batches(tmp_path):
     close(state(whole)["model"], state(both)["model"])
 
 
+class Said(Numbers):
+    """Says that it has other rows than it gives."""
+
+    said = 50
+
+    def __len__(self) -> int:
+        return self.said
+
+
+def counts(context) -> None:
+    words = context.hyperparameters
+    start, step = (context.rank, context.world_size) if words["sharded"] else (0, 1)
+    made = Said(start, 50, step, shuffled=False)
+    made.said = words["said"]
+    batches = context.prepare_data(DataLoader(made, batch_size=4), sharded=words["sharded"])
+    for _ in context.epochs():
+        came = [row for rows, _ in batches for row in rows[:, 0].int().tolist()]
+        context.report({}, checkpoint={"all": [row for rows in gathered(context, came) for row in rows]})
+
+
+@pytest.mark.parametrize("sharded", [False, True])
+@pytest.mark.parametrize("workers", [1, pytest.param(3, marks=pytest.mark.process)])
+@pytest.mark.filterwarnings("ignore:Length of IterableDataset")
+def test_a_length_that_is_too_small_leaves_no_row_out(request, tmp_path, workers, sharded):
+    """PyTorch warns of it."""
+    words = assignment(tmp_path, sharded=sharded, said=8)
+    if workers == 1:
+        [segment] = serve_alone(program(counts)(), words)
+    else:
+        [segment, *_] = only(request.getfixturevalue("gang").run(program(counts), words))
+    assert sorted(state(segment)["all"]) == [*range(50)]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("sharded", [False, True])
+def test_a_length_that_is_too_large_is_an_error_on_every_worker(gang: ProcessGang, tmp_path, sharded):
+    errors = only_errors(gang.run(program(counts), assignment(tmp_path, sharded=sharded, said=400)))
+    for error in errors:
+        assert "Said ended early, after" in str(error)
+        assert "of the 100 batches that it has by len(); look for what broke off" in str(error)
+
+
 # ---- what is refused
 
 

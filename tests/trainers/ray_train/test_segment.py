@@ -136,6 +136,7 @@ def test_the_files_of_a_report_are_there_at_once(tmp_path):
         (lambda config: None, TrialError, "without a report"),
         (lambda config: exit(3), TrialError, r"sys.exit\(3\)"),
         (lambda config: ray.train.report([1]), TrialError, "give a dict"),
+        (lambda config: ray.train.report({"loss": 10**400}), TrialError, "'loss' is an integer too large for a float"),
         (lambda config: ray.train.get_dataset_shard("train"), ConfigurationError, "datasets={'train'"),
         (lambda config: 1 / config["lr"], ZeroDivisionError, "zero"),
         (lambda config: ray.train.report({"loss": float("nan")}), DivergedError, "loss is nan at unit 1"),

@@ -22,10 +22,11 @@ from trainers.channels.files.partitions import with_values
 from trainers.channels.files.shares import File, Part, Share, shares, text_bytes
 from trainers.channels.fingerprint import Parts
 from trainers.channels.rows import QID, Categories, Coding, Queries, Roles, described, framed
-from trainers.channels.table import NAME_IT, Heading, Table, join
+from trainers.channels.table import NAME_IT, Heading, Table, join, without_index
 from trainers.errors import DataError
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
+REOPEN = "put the old file back, or open the channel again"
 NO_ROWS = "holds no rows: write it again, or leave it out"
 # Files of one channel that a driver reads in about a second, to find what is wrong before anything starts.
 QUICK_BYTES = 32 << 20
@@ -103,20 +104,20 @@ class Files:
 
     def fingerprint(self) -> str:
         """See `Channel.fingerprint`."""
+        return self.digests()[0]
+
+    def parts(self) -> Parts:
+        """See `Channel.parts`."""
+        return self.digests()[1]
+
+    def digests(self) -> tuple[str, Parts]:
+        """See `Channel.digests`."""
         try:
             infos, whole = self._infos()
             values = [*(file.values for file in self.files if file.values), *asked_for(self.distribution).values()]
             codes = [(at, categories.digest()) for at, categories in self.coding.items()]
             read_as = (self.kind, self.columns, self.delimiter, self.roles.target, *self.roles.said, *values, *codes)
             return fingerprint.of_files(read_as, self.filesystem, infos, whole=whole)
-        except OSError as error:
-            raise _unreadable(error) from None
-
-    def parts(self) -> Parts:
-        """See `Channel.parts`."""
-        try:
-            infos, whole = self._infos()
-            return fingerprint.parts_of_files(self.filesystem, infos, whole=whole)
         except OSError as error:
             raise _unreadable(error) from None
 
@@ -295,8 +296,13 @@ class Files:
         coded = [names[at] for at in self._coded_columns if at < self.own_width]
         with (
             self.filesystem.open_input_file(file.path) as stream,
-            parquet.ParquetFile(stream, buffer_size=part, read_dictionary=coded) as opened,
+            parquet.ParquetFile(
+                stream, buffer_size=part, read_dictionary=coded, page_checksum_verification=True
+            ) as opened,
         ):
+            counts = tuple(opened.metadata.row_group(number).num_rows for number in range(opened.num_row_groups))
+            if counts != file.groups or without_index(opened.schema_arrow).names != list(names[: self.own_width]):
+                raise DataError(f"{self.scheme}{file.path} has changed since its channel was opened: {REOPEN}")
             rows = max(min(1024, _MOST_CELLS // self.width), _BLOCK_CELLS // self.width, 1)
             yield from opened.iter_batches(
                 batch_size=rows, row_groups=list(groups) or None, columns=[names[at] for at in places]

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from trainers import object_stores
 from trainers.channels.files.kinds import ENDINGS
 from trainers.checking import nearest
 from trainers.errors import ConfigurationError, DataError
@@ -73,7 +74,7 @@ def filesystem_of(path: str) -> tuple[Any, str, str]:
         except ValueError as error:  # After "~" comes a NUL byte or a letter that no user's name can hold.
             raise DataError(f"{path!r} cannot be reached: {error}; check the path") from None
     try:
-        filesystem, inside = fs.FileSystem.from_uri(path)
+        filesystem, inside = object_stores.filesystem_of(path)
     except (OSError, ImportError, ValueError, pa.ArrowException) as error:
         raise DataError(f"{path!r} cannot be reached: {error}; check the URI") from None
     _patient_when_pickled(filesystem)

@@ -107,15 +107,17 @@ class LibsvmFiles:
 
     def fingerprint(self) -> str:
         """See `Channel.fingerprint`."""
-        infos, whole = self._infos()
-        return fingerprint.of_files(
-            ("libsvm", *asked_for(self.distribution).values()), self.filesystem, infos, whole=whole
-        )
+        return self.digests()[0]
 
     def parts(self) -> Parts:
         """See `Channel.parts`."""
+        return self.digests()[1]
+
+    def digests(self) -> tuple[str, Parts]:
+        """See `Channel.digests`."""
         infos, whole = self._infos()
-        return fingerprint.parts_of_files(self.filesystem, infos, whole=whole)
+        read_as = ("libsvm", *asked_for(self.distribution).values())
+        return fingerprint.of_files(read_as, self.filesystem, infos, whole=whole)
 
     def _infos(self) -> tuple[list[Any], bool]:
         infos = self.filesystem.get_file_info([file.path for file in self.files])

@@ -64,7 +64,7 @@ def open_files(
     columns = unique_names([*heads[0].names, *keys]) if heads[0].names else None
     width = heads[0].width + len(keys)
     roles = _roles(target, said or {}, columns, width)
-    coded = _coded(categorical, roles, columns, width, heads)
+    coded = _coded(categorical, roles, columns, width, dict(zip(names, heads, strict=True)))
     own = {roles.features(width)[at] - heads[0].width for at in coded}
     values = [values_of(name, keys, its, own) for name, its in zip(names, texts, strict=True)]
     files = Files(
@@ -88,14 +88,27 @@ def open_files(
 
 
 def _coded(
-    named: Sequence[str | int], roles: Roles, columns: Sequence[str] | None, width: int, heads: Sequence[_Head]
+    named: Sequence[str | int],
+    roles: Roles,
+    columns: Sequence[str] | None,
+    width: int,
+    heads: Mapping[str, _Head],
 ) -> list[int]:
-    """Which features hold categories, named or as dictionaries of some file, once all columns' types were checked."""
-    declared = {at for at, place in enumerate(roles.features(width)) if any(head.declares(place) for head in heads)}
+    """Which features hold categories, named or as dictionaries of some file, once all columns' types were checked.
+
+    Raises:
+        DataError: a file's column holds neither numbers nor categories.
+    """
+    declared = {
+        at for at, place in enumerate(roles.features(width)) if any(head.declares(place) for head in heads.values())
+    }
     coded = sorted(declared.union(coded_features(named, roles, columns, width)))
     places = [roles.features(width)[at] for at in coded]
-    for head in heads:
-        check_schema(head.schema, [columns[place] for place in places] if columns else ())
+    for path, head in heads.items():
+        try:
+            check_schema(head.schema, [columns[place] for place in places] if columns else ())
+        except DataError as error:
+            raise DataError(f"{path}: {error}") from None
     return coded
 
 
@@ -213,8 +226,8 @@ def _head(filesystem: Any, scheme: str, info: Any, kind: str, header: bool | Non
                 return _csv_head(path, _first_line(stream), info.size, header, delimiter)
         with filesystem.open_input_file(info.path) as stream, parquet.ParquetFile(stream) as opened:
             head = _parquet_head(opened)
-    except (ConfigurationError, DataError):
-        raise
+    except DataError as error:
+        raise DataError(f"{path}: {error}" if path not in str(error) else str(error)) from None
     except Exception as error:  # pyarrow's own, and what an extension type raises whose package is loaded
         raise DataError(unread(path, error)) from None
     if head.weight == 0:
@@ -238,6 +251,10 @@ def _csv_head(path: str, line: bytes, size: int, header: bool | None, delimiter:
         raise DataError(f"{path} is no text: its first line holds NUL bytes; save it as CSV in UTF-8")
     if not text.strip():
         raise DataError(f"{path} has an empty first line: remove it")
+    if text.count('"') % 2:
+        raise DataError(
+            f"{path} has a quote in its first line that does not end there; give each column a name of one line"
+        )
     try:
         cells = next(csv.reader([text], delimiter=delimiter), [])
     except csv.Error as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -63,8 +64,9 @@ def lines_of(stream: Any) -> Iterator[Lines]:
     Args:
         stream: pyarrow's, of bytes that are no longer compressed.
     """
-    rest, before = b"", 0
+    rest, before, at_start = b"", 0, True
     while piece := bytes(stream.read(_BLOCK_BYTES)):
+        piece, at_start = piece.removeprefix(BOM_UTF8) if at_start else piece, False
         text, newline, behind = (rest + piece).rpartition(b"\n")
         rest = behind
         if newline:

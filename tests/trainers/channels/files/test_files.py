@@ -9,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from tests.support.tables import frame
 from trainers.channels import Channel
@@ -34,6 +36,11 @@ from trainers.errors import DataError
         ("y,a\n1,\xe9\n", "data.csv is not UTF-8 in line 2: save it as UTF-8"),
         ("y,\xe9\n1,2\n", "data.csv is not UTF-8 in its first line .*: save it as UTF-8"),
         ("\0y,a\n1,2\n", "data.csv is no text: its first line holds NUL bytes; save it as CSV in UTF-8"),
+        (
+            '"y","a\nb"\n1,2\n',
+            "data.csv has a quote in its first line that does not end there; give each column a name",
+        ),
+        ("y,a,a\n1,2,3\n", "data.csv: more than one column is named 'a': give each its own name"),
         ("\ny,a\n1,2\n", "data.csv has an empty first line: remove it"),
         ("y,a\n1,inf\n", "column 'a' holds inf; infinite values, and those too large .*: cut such values off"),
         ("y,a\n1,1e39\n", "column 'a' holds inf; infinite values, and those too large"),
@@ -45,6 +52,41 @@ def test_reading_refuses_a_damaged_csv(tmp_path: Path, text: str, message: str) 
     (tmp_path / "data.csv").write_bytes(text.encode("latin-1"))
     with pytest.raises(DataError, match=message):
         Channel.of(tmp_path / "data.csv", name="train").read(1 if "fewer" in message else 0, 2)
+
+
+def test_what_is_wrong_with_one_of_several_parquet_files_names_it(tmp_path: Path) -> None:
+    frame(3).to_parquet(tmp_path / "1.parquet")
+    frame(3).assign(x2=pd.Timestamp("2020-01-01")).to_parquet(tmp_path / "2.parquet")
+    with pytest.raises(
+        DataError, match=r"2\.parquet: column 'x2' holds timestamp\[\w+\] values, no numbers; encode it"
+    ):
+        Channel.of(tmp_path)
+    parquet.write_table(pa.table([[1.0, 0.0]] * 3, names=["y", "x1", "x1"]), tmp_path / "2.parquet")
+    with pytest.raises(DataError, match=r"2\.parquet: more than one column is named 'x1'"):
+        Channel.of(tmp_path)
+
+
+@pytest.mark.parametrize("other", [frame(2), frame(3).rename(columns={"x2": "x3"})])
+def test_a_parquet_file_that_is_written_anew_is_no_longer_the_channel_s(tmp_path: Path, other: pd.DataFrame) -> None:
+    """Pyarrow leaves out a column that is not there, and rows that are gone were nobody's loss."""
+    frame(3).to_parquet(tmp_path / "data.parquet")
+    channel = Channel.of(tmp_path / "data.parquet", name="train")
+    other.to_parquet(tmp_path / "data.parquet")
+    with pytest.raises(
+        DataError, match=r"'train': .*data\.parquet has changed since its channel was opened: put the old"
+    ):
+        channel.read(0, 2)
+
+
+def test_a_page_of_parquet_that_is_not_what_was_written_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "data.parquet"
+    table = pa.Table.from_pandas(frame(5000))
+    parquet.write_table(table, path, use_dictionary=False, compression=None, write_page_checksum=True)
+    content = bytearray(path.read_bytes())
+    content[20_000] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"data\.parquet is cut short or damaged .*write or copy it again"):
+        Channel.of(path).read_whole()
 
 
 def test_parquet_says_at_once_what_its_footer_knows(tmp_path: Path) -> None:

@@ -258,3 +258,10 @@ def test_a_block_without_a_row_of_a_rank_s_takes_no_weights_away(
     shards = [Channel.of(tmp_path / "a.svm").read(rank, 4) for rank in range(4)]
     assert [shard.labels.tolist() for shard in shards] == [[0, 4, 8], [1, 5, 9], [2, 6], [3, 7]]
     assert all((shard.said["weight"] == 2).all() for shard in shards)
+
+
+def test_a_mark_of_utf_8_in_front_and_line_ends_of_windows_are_no_part_of_rows(tmp_path: Path) -> None:
+    path = dump(tmp_path / "rows.svm")
+    plain = Channel.of(path).read_whole()
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    same(Channel.of(path).read_whole(), plain.features, plain.labels)
