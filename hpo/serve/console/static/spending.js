@@ -2,10 +2,8 @@
 
 import { axes, chart, scales } from "./chart.js";
 import { duration } from "./format.js";
+import { hue } from "./gangs.js";
 
-/** @type {Record<string, string>} */
-const HUES = { training: "--c0", starting: "--c3", checkpointing: "--c2", idle: "--idle", probe: "--c4", restoring: "--c6", loading: "--c5" };
-export const hue = (/** @type {string} */ kind) => HUES[kind] || "--c7";
 const ROW = 22;
 
 /** @typedef {import("./jobdata.js").JobData} JobData */
