@@ -154,11 +154,11 @@ def log(store: Store, job: JobRow, tail: int) -> dict[str, Any]:
 
 
 def gangs(store: Store, job: JobRow) -> dict[str, Any]:
-    """A job's gangs: their sizes, their bills by kind, what they did last; and of those that are held, what they do now.
+    """A job's gangs: their sizes, their bills by kind, what they did last, and what those do now that are held.
 
     A gang `does` "serves" (`serves` says which trial), "idle", "lost" (it comes back by itself), "held" (an older
-    Warmband's driver says no more of it), "unknown" (the driver is silent) or "released"; `places` has the number of its
-    workers by machine, and there by what each computes on.
+    Warmband's driver says no more of it), "unknown" (the driver is silent) or "released"; `places` has the number of
+    its workers by machine, and there by what each computes on.
     """
     summary = job.summary if job.status in ("InProgress", "Stopping") else {}
     held: Mapping[str, int] = summary.get("held") or {}

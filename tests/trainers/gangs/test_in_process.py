@@ -5,8 +5,8 @@ from __future__ import annotations
 import bdb
 import errno
 import os
-import socket
 import signal
+import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
