@@ -90,8 +90,14 @@ export class JobData {
     return found;
   }
 
-  async readGangs() {
-    this.gangs = await get(`${path("jobs", this.name)}/gangs`);
+  /** What no event tells: gangs and forecast, and once the job's status is another, its limits and plan. */
+  async readNow() {
+    const base = path("jobs", this.name);
+    const status = this.summary.HyperParameterTuningJobStatus;
+    const other = status !== this.job.HyperParameterTuningJobStatus;
+    const [gangs, forecast, job, plan] = await Promise.all([
+      get(`${base}/gangs`), get(`${base}/forecast`), other ? get(base) : this.job, other ? get(`${base}/plan`) : { plan: this.plan }]);
+    Object.assign(this, { gangs, forecast: forecast.forecast, job, plan: plan.plan });
   }
 
   /** @param {string} kind @param {any} value @returns {boolean} whether anything is another */

@@ -66,9 +66,11 @@ export function jobPage(frame, name) {
       job.Strategy, `${job.ObjectiveType === "Minimize" ? "minimizes" : "maximizes"} ${job.ObjectiveMetricName}`,
       job.Owner && `of ${job.Owner}`, `begun ${when(job.CreationTime)}`, job.Driver?.host && `driver on ${job.Driver.host}`,
       config.RandomSeed !== undefined && `seed ${config.RandomSeed}`].filter(Boolean).join(" · "))));
-    if (job.HyperParameterTuningJobStatus !== actsOf) {
-      actsOf = job.HyperParameterTuningJobStatus;
-      fill(doing, jobActs({ ...data.job, HyperParameterTuningJobStatus: actsOf }));
+    const known = { ...data.job, HyperParameterTuningJobStatus: job.HyperParameterTuningJobStatus };
+    const allows = JSON.stringify([known.HyperParameterTuningJobStatus, config.ResourceLimits, Boolean(known.BestTrainingJob)]);
+    if (allows !== actsOf) {
+      actsOf = allows;
+      fill(doing, jobActs(known));
     }
     const best = data.best;
     const planned = Math.max(job.PlannedTrainingJobs || 0, ended(job));
@@ -105,7 +107,11 @@ export function jobPage(frame, name) {
     show("Staleness", hasStaleness(data));
     if (!sections.Staleness.hidden) staleness(stale, data);
   }, 500);
-  const gangsNow = throttled(() => data.readGangs().then(bills, frame.fail), 2000);
+  const now = throttled(() => data.readNow().then(() => {
+    top();
+    bills();
+    money.redraw();
+  }, (error) => { if (!data.gone) frame.fail(error); }), 2000);
   const draw = throttled(() => {
     if (data.gone) {
       fill(frame.main, h("h1", {}, name), h("p", {}, "This job was deleted. "), h("a", { href: "#/jobs" }, "All jobs"));
@@ -120,7 +126,7 @@ export function jobPage(frame, name) {
       gangs.redraw();
       money.redraw();
     }
-    if (parts.has("ledger") || parts.has("job")) gangsNow();
+    if (parts.has("ledger") || parts.has("job")) now();
     if (parts.has("lines") || parts.has("acts")) said();
     if (parts.has("acts")) served.look();
     curves.describe(`Learning curves of ${data.curves.size} trials; the table of trials has their last values`);
@@ -162,15 +168,15 @@ function trialTable(data) {
     list = table({
       label: "Trials", sort: "Value", down: !data.minimize, href: (trial) => address(data.name, trial.TrainingJobName), empty: "No trial yet.",
       columns: [
-        { name: "Trial", value: (trial) => trial.Number, show: (trial) => trial.TrainingJobName, width: "minmax(0, 1.6fr)" },
+        { name: "Trial", value: (trial) => trial.Number, show: (trial) => trial.TrainingJobName, tail: true, width: "minmax(0, 1.6fr)" },
         { name: "Status", value: (trial) => trial.Status, show: (trial) => chip(trial.Status), width: "7rem" },
         { name: "Value", value, show: (trial) => number(value(trial)), right: true, width: "5rem" },
-        { name: "Units", value: (trial) => trial.Resource, right: true, wide: true, width: "5rem" },
-        { name: "Bracket", value: (trial) => trial.Bracket, show: (trial) => number(trial.Bracket), right: true, wide: true, width: "5.5rem" },
-        { name: "Billed", value: (trial) => trial.BilledWorkerSeconds, show: (trial) => duration(trial.BilledWorkerSeconds), right: true, wide: true, width: "7rem" },
-        ...names.map((each) => ({
+        { name: "Units", value: (trial) => trial.Resource, right: true, from: 641, width: "5rem" },
+        { name: "Bracket", value: (trial) => trial.Bracket, show: (trial) => number(trial.Bracket), right: true, from: 1000, width: "5.5rem" },
+        { name: "Billed", value: (trial) => trial.BilledWorkerSeconds, show: (trial) => duration(trial.BilledWorkerSeconds), right: true, from: 800, width: "7rem" },
+        ...names.map((each, index) => ({
           name: each, value: (/** @type {any} */ trial) => trial.HyperParameters?.[each],
-          show: (/** @type {any} */ trial) => plain(trial.HyperParameters?.[each] ?? ""), right: true, wide: true,
+          show: (/** @type {any} */ trial) => plain(trial.HyperParameters?.[each] ?? ""), right: true, from: 720 + 90 * index,
         })),
       ],
     });
