@@ -1,4 +1,4 @@
-"""Reference pages of the command line, of job files, of the tuner and of the REST API, made from the code by `make docs`."""
+"""Reference pages of the command line, of job files, of the tuner and of the REST API, made by `make docs`."""
 
 from __future__ import annotations
 
