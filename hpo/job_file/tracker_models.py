@@ -55,8 +55,8 @@ class MLflowSpec(_Tracked):
     experiment: str = Field("warmband", min_length=1, description="the experiment's name; made where it is not there")
     register_as: str | None = Field(
         None,
-        description="what MLflow's registry calls the best trial's model, which becomes a version there at the job's end, "
-        "as of `hpo register`; null registers none",
+        description="what MLflow's registry calls the best trial's model, which becomes a version there at the job's "
+        "end, as of `hpo register`; null registers none",
     )
 
 
