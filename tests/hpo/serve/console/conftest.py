@@ -6,14 +6,17 @@ import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from hpo.record import Store
 from tests.support.console import Served, put
 from tests.support.programs import CHROMIUM
 from tests.support.rows import sqlite_url
 
-PATIENCE_MS = 60_000
+PATIENCE_MS = 180_000
+"""Of all that is waited for in the browser: a job's driver takes its time to come up on a busy machine."""
+
+expect.set_options(timeout=PATIENCE_MS)  # It holds for the whole process, so that no module says another one.
 
 
 @pytest.fixture(scope="module")

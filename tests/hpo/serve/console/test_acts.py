@@ -15,7 +15,6 @@ from tests.support.console import Served
 from tests.support.small_job import write_job
 
 pytestmark = pytest.mark.system
-expect.set_options(timeout=120_000)
 
 Visit = Callable[..., Page]
 

@@ -14,7 +14,6 @@ from tests.support.console import Served, put
 from tests.support.records import HOSTILE
 
 pytestmark = pytest.mark.system
-expect.set_options(timeout=30_000)
 
 Visit = Callable[..., Page]
 
