@@ -95,7 +95,9 @@ def test_the_best_model_is_a_version_with_its_lineage_once(
     assert said.output == f"Registered before: models:/churn model/1 in {uri}\n"
 
 
-def test_a_training_is_registered_in_a_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_training_and_the_job_of_a_file_are_registered_in_a_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     job = training(tmp_path)
@@ -110,10 +112,7 @@ def test_a_training_is_registered_in_a_database(tmp_path: Path, monkeypatch: pyt
     assert register(pytest.fail, LINEAGE, "solo", uri).version == 2  # type: ignore[arg-type]
     assert MlflowClient(uri, uri).get_model_version("solo", "2").tags["warmband.commit"] == "c0ffee"
 
-
-def test_a_job_file_registers_the_best_model_at_the_job_s_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    # A job file asks for it at its job's end.
     file = write_job(tmp_path)
     trackers = f"trackers:\n  mlflow: {{tracking_uri: '{uri}', register_as: churn}}\n"
     file.write_text(file.read_text().replace("type: xgboost", "type: xgboost\n  num_workers: 0") + trackers)
