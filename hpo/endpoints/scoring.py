@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,9 @@ from trainers.errors import ConfigurationError, DataError
 from trainers.process import load, name_of
 from trainers.trainer import Trainer
 from trainers.xgboost import codes_known
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 
 class Scorer(Protocol):
@@ -100,6 +103,20 @@ class BoosterScorer:
         known = dict(self._booster.get_categories(export_to_arrow=True).to_arrow())
         return {name: values.to_pylist() for name, values in known.items() if values is not None}
 
+    @property
+    def width(self) -> int:
+        """How many columns the model has.
+
+        Raises:
+            ConfigurationError: some have categories, so that rows need names.
+        """
+        if self._categorical:
+            names = some_of(sorted(map(repr, self._categorical)))
+            raise ConfigurationError(
+                f"the model has categories in {names}, and libsvm files have numbers alone; give .csv or .parquet"
+            )
+        return int(self._booster.num_features())
+
     def checked(self, rows: pd.DataFrame) -> pd.DataFrame:
         """See `Scorer`."""
         names = self._booster.feature_names
@@ -115,13 +132,15 @@ class BoosterScorer:
                 raise _problem(chosen, name, wrong, "XGBoost takes finite numbers, up to 3.4e38; leave it empty")
         return found
 
-    def predict(self, rows: pd.DataFrame) -> NDArray[Any]:
-        """See `Scorer`."""
+    def predict(self, rows: pd.DataFrame | csr_matrix) -> NDArray[Any]:
+        """See `Scorer`; of a sparse matrix, which has all columns in their order, what is not there is missing."""
         import xgboost
 
         from trainers import XGBoostTrainer
 
-        if self._booster.feature_names is None:
+        if not isinstance(rows, pd.DataFrame):
+            matrix = xgboost.DMatrix(rows, feature_names=self._booster.feature_names)
+        elif self._booster.feature_names is None:
             matrix = xgboost.DMatrix(rows.to_numpy(np.float32))
         else:
             matrix = XGBoostTrainer.matrix(self._booster, rows)

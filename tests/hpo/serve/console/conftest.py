@@ -53,7 +53,7 @@ def visit(chromium: Browser, served: Served) -> Iterator[Callable[..., Page]]:
     """Opens a page of the console; a complaint of the browser fails the test."""
     contexts, complaints = [], []
 
-    def go(place: str, *, width: int = 1280, scheme: str = "light") -> Page:
+    def go(place: str, *, width: int = 1280, scheme: str = "light", token: str = "") -> Page:
         context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
         context.set_default_timeout(PATIENCE_MS)
         contexts.append(context)
@@ -61,7 +61,7 @@ def visit(chromium: Browser, served: Served) -> Iterator[Callable[..., Page]]:
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
         page.on("console", lambda said: complaints.append(said.text) if "Security Policy" in said.text else None)
-        page.goto(served.login)
+        page.goto(f"{served.base}/login?token={token}" if token else served.login)
         page.locator("#main h1").wait_for()
         page.goto(f"{served.base}/{place}")
         return page
