@@ -29,7 +29,7 @@ CALLS_A_SECOND = 50.0
 DOOR = "SageMaker"
 """The door by which the record says that a person came."""
 
-_AGAIN = re.compile(r"attempt=(?:[2-9]|\d\d)")
+_AGAIN = re.compile(r"\battempt=(?:[2-9]|\d\d)")
 """In the header of the service's own clients that counts how often a request was sent."""
 
 
@@ -74,7 +74,7 @@ class AwsDoor:
                 raise ServiceError("ThrottlingException", f"Rate exceeded: wait {wait:.1f} s")
             operation = OPERATIONS.get((wire.service, wire.operation))
             run = self._run_creation if operation is not None and operation.creates else self._run
-            again = _AGAIN.match(request.headers.get("amz-sdk-request", "")) is not None
+            again = _AGAIN.search(request.headers.get("amz-sdk-request", "")) is not None
             response: Response = await run(lambda: self._serve(wire, signer, body, again))
         except (ServiceError, WarmbandError) as error:
             told = as_service_error(error)
