@@ -99,7 +99,9 @@ def _coded(
     Raises:
         DataError: a file's column holds neither numbers nor categories.
     """
-    declared = {at for at, place in enumerate(roles.features(width)) if any(head.declares(place) for head in heads.values())}
+    declared = {
+        at for at, place in enumerate(roles.features(width)) if any(head.declares(place) for head in heads.values())
+    }
     coded = sorted(declared.union(coded_features(named, roles, columns, width)))
     places = [roles.features(width)[at] for at in coded]
     for path, head in heads.items():
