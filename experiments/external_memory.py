@@ -293,7 +293,7 @@ def measured(part: str, folder: Path, data_dir: str | None, quick: bool) -> dict
         return larger_than_memory(generated(folder, 400_000 if quick else 40_000_000, 10), folder, rounds, 2 * GB)
     if part == "bank":
         return both_ways(bank(folder / "bank", data_dir, 1 if quick else 100), folder, rounds)
-    rows = generated(folder, 20_000 if quick else 1_000_000, 20)
+    rows = generated(folder, 20_000 if quick else 200_000, 20)
     trials = 8 if quick else 200
     return {"rows": _size(rows), "jobs": [many_trials(rows, folder, trials, external=way) for way in (False, True)]}
 

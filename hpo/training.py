@@ -17,7 +17,7 @@ from hpo.forecasts import Forecast
 from hpo.notices import Email, Webhook
 from hpo.observers import Callback, console_for, show_training
 from hpo.record import TRAINING, JobRow, Store, TrialRow, is_training, status_and_reason
-from hpo.sagemaker import HasModel, describe_any, tuned_trials
+from hpo.sagemaker import HasModel, describe_any, register_where_asked, tuned_trials
 from hpo.text import printer
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.gangs import Report
@@ -207,6 +207,8 @@ class TrainingJob(HasModel):
                 jobs.launch.start_apart(job.row.name, self._store, server, self._say, allowed=self._allowed)
             else:
                 job.run(interrupts, self.callbacks, self._console, verbose=self._verbose).check(job.row.name, TRAINING)
+        if wait:
+            register_where_asked(self.callbacks, self.register, self._say)
 
     def resume(self, wait: bool = True, inputs: Mapping[str, Any] | None = None, **limits: float) -> None:
         """Goes on from the last checkpoint where the job was stopped, or its driver died.
@@ -245,6 +247,7 @@ class TrainingJob(HasModel):
             allowed=self._allowed,
             limits=limits,
         ).check(name, TRAINING)
+        register_where_asked(self.callbacks, self.register, self._say)
 
     def check(self, inputs: Mapping[str, Any] | None = None, job_name: str | None = None) -> None:
         """Checks all that can be checked before anything starts, and says what would be trained; nothing is recorded.

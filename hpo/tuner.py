@@ -18,7 +18,7 @@ from hpo.notices import Email, Webhook
 from hpo.observers import Callback, console_for
 from hpo.ranges import ParameterRange
 from hpo.record import Store, is_training
-from hpo.sagemaker import HasModel, TunedJob
+from hpo.sagemaker import HasModel, TunedJob, register_where_asked
 from hpo.strategies import (
     Plan,
     Strategy,
@@ -222,6 +222,8 @@ class HyperparameterTuner(TunedJob):
                 jobs.launch.start_apart(job.row.name, self._store, server, self._say, allowed=self._allowed)
             else:
                 job.run(interrupts, self.callbacks, self._console, verbose=self._verbose).check(job.row.name)
+        if wait:
+            register_where_asked(self.callbacks, self.register, self._say)
 
     def resume(self, wait: bool = True, inputs: Mapping[str, Any] | None = None, **limits: float) -> None:
         """Goes on with the job where its driver died or it was stopped; trials that have ended are not run again.
@@ -266,6 +268,7 @@ class HyperparameterTuner(TunedJob):
             limits=limits,
         )
         ended.check(name)
+        register_where_asked(self.callbacks, self.register, self._say)
 
     def forecast(self, inputs: Mapping[str, Any]) -> Forecast:
         """The job's forecast, without running it.

@@ -39,6 +39,10 @@ class NoJobError(ConfigurationError):
     """The record has no job of that name, or has it no more."""
 
 
+class NotReadyError(WarmbandError):
+    """What is asked for is not there yet."""
+
+
 class DataError(WarmbandError, ValueError):
     """A channel's data is missing, cut short or not what it says it is."""
 

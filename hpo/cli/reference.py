@@ -1,8 +1,9 @@
-"""Reference pages of the command line, of job files and of the tuner, made from the code by `make docs`."""
+"""Reference pages of the command line, of job files, of the tuner and of the REST API, made by `make docs`."""
 
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from rich.text import Text
 from hpo.cli.command import EXIT_CODES, root
 from hpo.job_file import JobSpec, Key, TrainingSpec, keys
 from hpo.jobs import declared
+from hpo.serve import needs_act, rest_app
 
 HEAD = """<!-- Made by `make docs` from hpo/cli/ and hpo/job_file/models.py: change those. -->
 
@@ -46,6 +48,9 @@ TRAINING_FILE = """## Job files of a single training
 above. Of a file with the group `tuning` it takes what the two groups have in common. `hpo schema --training` prints the
 schema.
 """
+
+REST = re.compile(r"(<!-- made by `make docs` from hpo/serve/rest/: change that -->\n\n).*?(\n<!-- end -->)", re.DOTALL)
+"""The place of the table of the REST API in its page."""
 
 OPTIONS = "<!-- Made by `make docs` from hpo/jobs/options.py: change that. -->\n\n"
 
@@ -106,6 +111,29 @@ def options_table() -> str:
     return _table(("option", "type", "default", ""), rows)
 
 
+def rest_table() -> str:
+    """A table of the routes of the server's REST API, in its description's order."""
+    rows = (
+        (f"`{method.upper()}`", f"`/api{path}`", _sentence(route["description"]), _rights(method))
+        for path, methods in rest_app().openapi()["paths"].items()
+        for method, route in methods.items()
+    )
+    return _table(("method", "path", "what it does", "rights"), rows)
+
+
+def with_rest_table(page: str) -> str:
+    """The page of the server with the table as the code says."""
+    return REST.sub(lambda found: found[1] + rest_table() + found[2], page)
+
+
+def _rights(method: str) -> str:
+    return "act" if needs_act(method.upper()) else "look"
+
+
+def _sentence(text: str) -> str:
+    return " ".join(text.split())
+
+
 def _key_table(entries: Iterable[Key]) -> str:
     rows = ((f"`{key.path}`", key.takes, _default(key), key.description) for key in entries)
     return _table(("key", "takes", "default", ""), rows)
@@ -121,7 +149,8 @@ def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 if __name__ == "__main__":
-    command, tuner = map(Path, sys.argv[1:])
+    command, tuner, server = map(Path, sys.argv[1:])
     command.write_text(reference(), encoding="utf-8")
     head, _, _ = tuner.read_text(encoding="utf-8").partition(OPTIONS)
     tuner.write_text(head + OPTIONS + options_table(), encoding="utf-8")
+    server.write_text(with_rest_table(server.read_text(encoding="utf-8")), encoding="utf-8")

@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import get_context
+from csv import Error as CsvError, reader as csv_rows
+from dataclasses import replace
+from multiprocessing import get_context, parent_process
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pyarrow as pa
 from pyarrow import csv, parquet
 
-from hpo.endpoints.scoring import Scorer
+from hpo.endpoints.scoring import BoosterScorer, Scorer
+from trainers.channels import Channel, LibsvmFiles, is_heading
 from trainers.errors import ConfigurationError, DataError, WarmbandError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 BATCH_ROWS = 65_536
 """Rows that a process predicts at a time."""
+
+TABLES, LIBSVM = (".csv", ".parquet"), (".libsvm", ".svm", ".svmlight")
+"""Endings of files: with columns that have names, and in libsvm's format."""
 
 _AHEAD = 2
 """Batches for each process that are read before their turn."""
@@ -35,19 +45,23 @@ def predict_files(
     out: str | Path,
     *,
     workers: int = 0,
+    first_index: int | None = None,
     batch_rows: int = BATCH_ROWS,
     on_rows: Callable[[int], None] = lambda rows: None,
 ) -> int:
     """Predicts all rows of files, in several processes, and writes a line a row, in the rows' order.
 
-    Columns are found by their names; a CSV file has them in its first line. What else files have, such as the target,
-    is left alone. `out` is there whole or not at all.
+    Columns are found by their names, which a CSV file has in its first line; where all of that are numbers, it is a
+    row, and columns are found by their places. What else files have, such as the target, is left alone. Lines of libsvm
+    files have a label, which is left alone too; what they leave out is missing. `out` is there whole or not at all.
 
     Args:
         scorer: of the model.
-        files: .csv or .parquet.
+        files: .csv, .parquet, or of libsvm's format (.libsvm, .svm, .svmlight), for XGBoost.
         out: a .csv or .parquet file with the column `prediction`, or `prediction_0` and so on for several outputs.
         workers: processes; 0 is one a core. No more start than there are batches.
+        first_index: 0 or 1, the index of the first column of the libsvm files that the model was trained on; None is
+            what the files tell.
         batch_rows: that a process predicts at a time.
         on_rows: is told how many rows are done, as they are written.
 
@@ -60,47 +74,88 @@ def predict_files(
         WarmbandError: a process died.
     """
     paths, target = [Path(file) for file in files], Path(out)
-    for path in (*paths, target):
-        if path.suffix not in (".csv", ".parquet"):
-            raise ConfigurationError(
-                f"{path} ends neither in .csv nor in .parquet; predictions are of such files alone"
-            )
+    for path, endings in (*((path, (*TABLES, *LIBSVM)) for path in paths), (target, TABLES)):
+        if path.suffix not in endings:
+            raise ConfigurationError(f"{path} ends in none of {', '.join(endings)}; give a file that does")
     if missing := [path for path in paths if not path.is_file()]:
         raise DataError(f"there is no file {missing[0]}")
     if target.resolve() in [path.resolve() for path in paths]:
         raise ConfigurationError(f"{target} is one of the files that are predicted; write to another")
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 0:
         raise ConfigurationError(f"workers is {workers!r}; give a whole number, 0 for one a core")
+    sparse = _sparse(scorer, [path for path in paths if path.suffix in LIBSVM], first_index)
     done = 0
     count = workers or os.cpu_count() or 1
     with _writing(target) as write, _in_processes(scorer, count) as predict:
-        for predictions in _in_order(predict, _batches(paths, batch_rows), _AHEAD * count):
+        for predictions in _in_order(predict, _batches(paths, sparse, batch_rows), _AHEAD * count):
             write(predictions)
             done += len(predictions)
             on_rows(done)
     return done
 
 
-def _batches(paths: Sequence[Path], rows: int) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The rows of all files, some at a time, each with its file, where its index numbers rows."""
+def _sparse(scorer: Scorer, paths: Sequence[Path], first: int | None) -> dict[Path, LibsvmFiles]:
+    """Files of libsvm's format, opened, with the columns of the model."""
+    if not paths:
+        return {}
+    if not isinstance(scorer, BoosterScorer):
+        raise ConfigurationError(
+            f"{paths[0]} is of libsvm's format, which models of XGBoost alone take here; give .csv or .parquet"
+        )
+    opened = Channel.of([str(path) for path in dict.fromkeys(paths)]).source
+    assert isinstance(opened, LibsvmFiles)
+    width = scorer.width
+    entries = [file for file in opened.files if file.least is not None]
+    least = min((file.least or 0 for file in entries), default=1)
+    most = max((file.most for file in entries), default=0)
+    if first is None:
+        first = 0 if least == 0 else 1 if most == width else None
+    if first is None:
+        raise ConfigurationError(
+            f"{paths[0]} does not tell whether columns are counted from 0 or from 1, and the model's job has no libsvm "
+            "files that would; give .csv or .parquet"
+        )
+    if least < first or most - first >= width:
+        raise DataError(
+            f"{paths[0]}: indices go from {least} to {most}, and those of the model from {first} to {first + width - 1}"
+        )
+    return {
+        path: replace(opened, files=(file,), first=first, width=width)
+        for path, file in zip(dict.fromkeys(paths), opened.files, strict=True)
+    }
+
+
+def _batches(
+    paths: Sequence[Path], sparse: Mapping[Path, LibsvmFiles], rows: int
+) -> Iterator[tuple[str, pd.DataFrame | csr_matrix]]:
+    """The rows of all files, some at a time, each with its file; the index of tables numbers rows."""
     for path in paths:
+        if path in sparse:
+            for block in sparse[path].each(0, 1):
+                for begin in range(0, len(block.labels), rows):
+                    yield str(path), block.features[begin : begin + rows]
+            continue
         before = 0
         try:
-            for table in _tables(path, rows):
-                yield str(path), table.to_pandas().set_axis(range(before, before + table.num_rows))
+            named = path.suffix == ".parquet" or _has_heading(path)
+            for table in _tables(path, rows, named=named):
+                frame = table.to_pandas().set_axis(range(before, before + table.num_rows))
+                if not named or _are_places(list(frame.columns)):
+                    frame = frame.set_axis(range(frame.shape[1]), axis=1)
+                yield str(path), frame
                 before += table.num_rows
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{path} cannot be read behind row {before}: {error}") from None
 
 
-def _tables(path: Path, rows: int) -> Iterator[Any]:
+def _tables(path: Path, rows: int, *, named: bool) -> Iterator[Any]:
     if path.suffix == ".parquet":
         with parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=rows):
                 yield pa.Table.from_batches([batch])
         return
     held: list[Any] = []
-    with csv.open_csv(path) as reader:
+    with _cells(path, named=named) as reader:
         for batch in reader:
             held.append(batch)
             while sum(piece.num_rows for piece in held) >= rows:
@@ -111,9 +166,39 @@ def _tables(path: Path, rows: int) -> Iterator[Any]:
         yield pa.Table.from_batches(held)
 
 
+def _has_heading(path: Path) -> bool:
+    """Whether a CSV file's first line is no row, as channels find it, or has the numbers that pandas gives columns."""
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        try:
+            cells = next(csv_rows(file), [])
+        except CsvError:
+            return True  # pyarrow says what is wrong.
+    return is_heading(cells) or _are_places(cells)
+
+
+def _are_places(cells: Sequence[str]) -> bool:
+    return cells == [str(place) for place in range(len(cells))]
+
+
+def _cells(path: Path, *, named: bool) -> Any:
+    """A reader of a CSV file's cells as text.
+
+    Types that its first rows suggest may not fit the later ones, and the category "01" would become the number 1.
+    """
+    options = csv.ReadOptions(use_threads=False, autogenerate_column_names=not named)  # Errors then name the row.
+    with csv.open_csv(path, options) as reader:
+        text = {each.name: pa.string() for each in reader.schema if each.type != pa.binary()}
+    return csv.open_csv(
+        path,
+        read_options=options,
+        parse_options=csv.ParseOptions(newlines_in_values=True),
+        convert_options=csv.ConvertOptions(column_types=text, strings_can_be_null=True),
+    )
+
+
 def _in_order(
-    predict: Callable[[str, pd.DataFrame], Future[pd.DataFrame]],
-    batches: Iterator[tuple[str, pd.DataFrame]],
+    predict: Callable[[str, Any], Future[pd.DataFrame]],
+    batches: Iterator[tuple[str, Any]],
     ahead: int,
 ) -> Iterator[pd.DataFrame]:
     """Predictions of batches in their order, of which some are under way."""
@@ -146,12 +231,21 @@ def _begin(scorer: Scorer, threads: int) -> None:
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(threads)
     _SCORER[:] = [scorer]
+    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
 
 
-def _predicted(file: str, rows: pd.DataFrame) -> pd.DataFrame:
+def _end_with_parent() -> None:
+    """Ends this process when the one that it predicts for was killed: the pool's processes would wait for ever."""
+    parent = parent_process()
+    assert parent is not None, "the pool starts it"
+    parent.join()
+    os._exit(1)
+
+
+def _predicted(file: str, rows: Any) -> pd.DataFrame:
     [scorer] = _SCORER
     try:
-        found = scorer.predict(scorer.checked(rows))
+        found = scorer.predict(scorer.checked(rows) if isinstance(rows, pd.DataFrame) else rows)
     except DataError as error:
         raise DataError(f"{file}: {error}") from None
     if found.ndim == 1:

@@ -85,7 +85,7 @@ async def _rows(request: Request) -> pd.DataFrame:
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip()
     if kind == "text/csv":
         try:
-            return pd.read_csv(io.BytesIO(body), header=None)
+            return pd.read_csv(io.BytesIO(body), header=None, dtype=str)  # "01" may be a category.
         except (ValueError, UnicodeDecodeError) as error:
             raise DataError(f"the request is no CSV: {error}") from None
     if kind != "application/json":

@@ -53,6 +53,11 @@ class MLflowSpec(_Tracked):
         "by MLFLOW_TRACKING_URI say. Leave passwords to MLFLOW_TRACKING_PASSWORD",
     )
     experiment: str = Field("warmband", min_length=1, description="the experiment's name; made where it is not there")
+    register_as: str | None = Field(
+        None,
+        description="what MLflow's registry calls the best trial's model, which becomes a version there at the job's "
+        "end, as of `hpo register`; null registers none",
+    )
 
 
 class WeightsAndBiasesSpec(_Tracked):

@@ -190,11 +190,16 @@ class JobRecord:
             observer.rung(cut)
 
     def progress(self, state: JobState) -> None:
-        """Tells the observers that the loop went round, and notes which gangs are held: whoever resumes bills them."""
+        """Tells the observers that the loop went round, and notes which gangs are held, and what each does.
+
+        Whoever resumes bills those; whoever looks sees these.
+        """
         self._bills = state.ledger
         seconds, since = self._bills.with_gang
         self.note(
             held=self._bills.held,
+            gangs_now=state.gangs,
+            gangs_starting=state.gangs_starting,
             first_step_seconds=state.first_step_seconds,
             gang_seconds=seconds,
             gang_since=since,

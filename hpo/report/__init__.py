@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         job_sections as job_sections,
         with_error as with_error,
     )
+    from hpo.report.palette import colours as colours
     from hpo.report.pictures import Figure as Figure, look as look
 
 load_when_used(__name__)

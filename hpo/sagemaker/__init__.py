@@ -18,7 +18,10 @@ if TYPE_CHECKING:
         training_job_statuses as training_job_statuses,
     )
     from hpo.sagemaker.having_model import HasModel as HasModel, delete_endpoint as delete_endpoint
-    from hpo.sagemaker.registered import register_trial as register_trial
+    from hpo.sagemaker.registered import (
+        register_trial as register_trial,
+        register_where_asked as register_where_asked,
+    )
     from hpo.sagemaker.snapshot import Overview as Overview, Snapshot as Snapshot, overviews as overviews
     from hpo.sagemaker.stopped import StoppedTrial as StoppedTrial, stop_trial as stop_trial
     from hpo.sagemaker.training_description import (

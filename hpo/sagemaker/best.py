@@ -8,7 +8,7 @@ from hpo.jobs import trial_name
 from hpo.record import JobRow, Store, TrialRow, best_trial, overall_best
 from hpo.sagemaker.analytics import tuned_trials
 from trainers.checking import did_you_mean
-from trainers.errors import ConfigurationError, WarmbandError
+from trainers.errors import ConfigurationError, NotReadyError
 
 
 def best_of(store: str | None, job: str) -> TrialRow:
@@ -19,7 +19,7 @@ def best_of(store: str | None, job: str) -> TrialRow:
         job: its name.
 
     Raises:
-        WarmbandError: none has reported a finite objective.
+        NotReadyError: none has reported a finite objective.
     """
     return _first(best_trial, store, job)
 
@@ -33,7 +33,7 @@ def _first(choice: Callable[[JobRow, Sequence[TrialRow]], TrialRow | None], stor
     with Store(store) as record:
         best = choice(record.job(job), tuned_trials(record, job))
     if best is None:
-        raise WarmbandError(f"Best training job not available for tuning job: {job}")
+        raise NotReadyError(f"Best training job not available for tuning job: {job}")
     return best
 
 
@@ -47,7 +47,7 @@ def chosen_of(store: str | None, job: str, asked: str | Mapping[str, object] | N
 
     Raises:
         ConfigurationError: the job has no such trial.
-        WarmbandError: none has reported a finite objective.
+        NotReadyError: none has reported a finite objective.
     """
     name = trial_name(asked)
     if not name:

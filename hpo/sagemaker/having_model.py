@@ -110,7 +110,7 @@ class HasModel:
         """Predicts the rows of files in several processes, and writes a prediction a row; see `predict_files`.
 
         Args:
-            files: .csv or .parquet.
+            files: .csv, .parquet, or of libsvm's format, for XGBoost.
             out: a .csv or .parquet file.
             training_job_name: the trial; None is the best.
             model_fn: as of `deploy`; here by its name, or a function of a module.
@@ -123,9 +123,14 @@ class HasModel:
             ConfigurationError, DataError, WarmbandError: as of `hpo.endpoints.predict_files`.
         """
         from hpo import endpoints
+        from hpo.record import Store
 
-        *_, estimator = self._model_of(training_job_name)
-        return endpoints.predict_files(endpoints.scorer_of(estimator, model_fn), files, out, workers=workers)
+        job, _, estimator = self._model_of(training_job_name)
+        with Store(self._store) as store:
+            trained_on = store.job(job).spec["inputs"].get("train", {})
+        return endpoints.predict_files(
+            endpoints.scorer_of(estimator, model_fn), files, out, workers=workers, first_index=trained_on.get("first")
+        )
 
     def register(
         self, model_name: str, tracking_uri: str | None = None, *, training_job_name: str | None = None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from hpo.observers import Callback
 from hpo.record import Store
 from hpo.sagemaker.analytics import tuned_trials
 from hpo.text import masked
+from trainers.errors import WarmbandError
 
 if TYPE_CHECKING:
     from hpo.trackers import Registered
@@ -51,3 +53,26 @@ def register_trial(
             where = {"tracking_uri": masked(tracking_uri)} if tracking_uri else {}
             record.act(job, "registered", {"model": name, "version": made.version, "trial": trial.trial_id, **where})
     return made
+
+
+def register_where_asked(
+    callbacks: Sequence[Callback], register: Callable[[str, str | None], Registered], say: Callable[[str], None]
+) -> None:
+    """Registers the model of a job that has ended where a tracker asks for it; a job is no worse where that fails.
+
+    Args:
+        callbacks: of the job, its trackers among them.
+        register: makes the version, of the model's name and the tracking URI.
+        say: is told what came of it.
+    """
+    from hpo.trackers import MLflow
+
+    for tracker in callbacks:
+        if not isinstance(tracker, MLflow) or tracker.register_as is None:
+            continue
+        try:
+            made = register(tracker.register_as, tracker.tracking_uri)
+        except WarmbandError as error:
+            say(f"warning: no model is registered as {tracker.register_as!r}: {error}; hpo register does so later")
+        else:
+            say(f"{'Registered' if made.new else 'Registered before:'} {made.uri}")

@@ -218,6 +218,7 @@ class Controller:
             gangs_busy=len(self._roster.busy),
             gangs_idle=len(self._roster.free),
             gangs_starting=self._gangs.starting,
+            gangs=self._roster.told(),
             untuned=self.untuned is not None and not self.untuned.trial.is_finished(),
             storage_away=self._storage_away,
             stopped=self._stopping,
@@ -316,7 +317,7 @@ class Controller:
                 if event.gang not in self._roster.sizes:
                     self._budget.started(self._clock() - held_since)
                 self.ledger.up(event.gang, event.workers, held_since)
-                self._roster.up(event.gang, event.serves or event.workers)
+                self._roster.up(event.gang, event.serves or event.workers, event.hosts, event.devices)
             case Progress():
                 run = self._roster.heard(event.gang, event.trial_id, event.reports)
                 if run is not None and run is not self._beside.probe:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from hpo.cost import Entry, Ledger, Tariff
 from hpo.record import AdditionRow
@@ -33,6 +33,7 @@ class JobState:
         gangs_busy: gangs that serve an assignment.
         gangs_idle: gangs that are up and have nothing to serve.
         gangs_starting: gangs that are on their way.
+        gangs: what each gang does that is up or coming back, as `Roster.told` has it.
         untuned: whether the un-tuned run was begun and has not ended.
         storage_away: why checkpoints cannot be read or written at present; empty while they can.
         stopped: why the job stops; empty if it does not.
@@ -48,6 +49,7 @@ class JobState:
     gangs_busy: int
     gangs_idle: int
     gangs_starting: int
+    gangs: Mapping[str, Mapping[str, Any]]
     untuned: bool
     storage_away: str
     stopped: str

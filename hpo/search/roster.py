@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
 
 from ray.tune.experiment import Trial
 
@@ -51,6 +53,8 @@ class Roster:
         """Those that are up and serve nothing, the longest first."""
         self.sizes: dict[str, int] = {}
         """Workers of each gang that is there, up or coming back."""
+        self._places: dict[str, dict[str, dict[str, int]]] = {}
+        """Workers of each gang by machine, and there by what they compute on."""
         self._stands: dict[str, TrialRun] = {}
         """The trial of each free gang that may go on there at once, where its program waits."""
         self._clock = clock
@@ -67,10 +71,24 @@ class Roster:
         served += sum(now - work.since for work in self.busy.values() if work.run is run)
         return served, waited + (now - self.waiting[run.id][1] if run.id in self.waiting else 0.0)
 
-    def up(self, gang: str, workers: int) -> None:
-        """A gang came up, for the first time or again."""
+    def up(self, gang: str, workers: int, hosts: Sequence[str] = (), devices: Sequence[str] = ()) -> None:
+        """A gang came up, for the first time or again, with each rank's machine and what that computes on."""
         self.sizes[gang] = workers
         self.free.append(gang)
+        placed = Counter(zip_longest(hosts, devices, fillvalue=""))
+        self._places[gang] = {host: {} for host, _ in placed}
+        for (host, device), ranks in placed.items():
+            self._places[gang][host][device] = ranks
+
+    def told(self) -> dict[str, dict[str, Any]]:
+        """What each gang does that is up or coming back: "serves" which trial, "idle" or "lost"; and where it is."""
+        free = set(self.free)
+        found: dict[str, dict[str, Any]] = {}
+        for gang in self.sizes:
+            work = self.busy.get(gang)
+            does = "serves" if work else "idle" if gang in free else "lost"
+            found[gang] = {"does": does, "trial": work.run.id if work else "", "places": self._places[gang]}
+        return found
 
     def free_one(self, run: TrialRun, *, at_any_cost: bool = False) -> str | None:
         """A free gang of a trial's size, if there is one: where it stands itself, or else where no other does.

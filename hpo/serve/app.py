@@ -66,7 +66,7 @@ def _aws(service: Service) -> list[BaseRoute]:
 
     keys = aws.read_keys(settings.aws_keys)
     tables = aws.read_tables(settings.aws_tables, allow_code=settings.allow_code)
-    door = aws.AwsDoor(service.open, settings.store, keys, tables, service.actors.run)
+    door = aws.AwsDoor(service.open, settings.store, keys, tables, service.actors.run, service.creators.run)
 
     async def call(request: Request) -> Response:
         answer: Response = await door(request)
@@ -81,7 +81,7 @@ async def _take_up(service: Service) -> None:
 
     while True:
         try:
-            await service.actors.run(lambda: aws.start_left_behind(service.open(), service.settings.store))
+            await service.creators.run(lambda: aws.start_left_behind(service.open(), service.settings.store))
         except (WarmbandError, RefusedError) as error:
             _log.warning("jobs that were left behind may not have been started: %s", error)
         await asyncio.sleep(_LOOK_SECONDS)

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from hpo.job_file import JobFileError
 from hpo.record import is_away
 from hpo.serve.encoding import encoded
-from trainers.errors import ConfigurationError, DataError, LeaseError, NoJobError, WarmbandError
+from trainers.errors import ConfigurationError, DataError, LeaseError, NoJobError, NotReadyError, WarmbandError
 
 
 class RefusedError(WarmbandError):
@@ -65,6 +65,8 @@ def as_refusal(error: Exception) -> RefusedError:
         return RefusedError(400, "Invalid", str(error), fields=error.fields)
     if isinstance(error, LeaseError):
         return RefusedError(409, "InUse", str(error))
+    if isinstance(error, NotReadyError):
+        return RefusedError(409, "NotReady", str(error))
     if isinstance(error, NoJobError):
         return RefusedError(404, "NotFound", str(error))
     if isinstance(error, ConfigurationError | DataError):

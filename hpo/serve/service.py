@@ -9,19 +9,22 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from hpo.record import Store, acting, is_away
+from hpo.serve.apart import SECONDS
 from hpo.serve.errors import RefusedError
 from hpo.serve.following import EventStream, Follower, Hub, HubTimes
 from hpo.serve.security import Sessions, Tokens, Who
 from hpo.serve.settings import ServeSettings
 from hpo.serve.shared import Shared
 from hpo.serve.workers import Workers
-from trainers.errors import WarmbandError
+from trainers.errors import ConfigurationError, WarmbandError
 
 _log = logging.getLogger("warmband.serve")
 _T = TypeVar("_T")
 
-READERS, ACTORS = 8, 4
-"""Threads for reading the record, and for acts, which must not wait behind each other."""
+READERS, ACTORS, CREATORS = 8, 4, 4
+"""Threads for reading the record, for acts, and for creations of jobs, which must not wait behind each other."""
+CREATION_SECONDS = SECONDS + 20.0
+"""For which a client waits for a creation: its process is given up before."""
 
 
 class Service:
@@ -42,6 +45,7 @@ class Service:
         self.sessions = Sessions(self.tokens, settings.folder / "session.key")
         self.readers = Workers(READERS, 200, settings.database_seconds, "the database")
         self.actors = Workers(ACTORS, 20, 4 * settings.database_seconds, "the act")
+        self.creators = Workers(CREATORS, 12, CREATION_SECONDS, "the creation of a job")
         self.hub = Hub(self.open, self.readers, times or HubTimes())
         self.documents: Shared[tuple[bytes, str]] = Shared(self.readers)
         self.drop: Callable[[tuple[str, int] | None], None] = lambda client: None
@@ -69,8 +73,8 @@ class Service:
                     raise
             return self._store
 
-    def stream(self, follower: Follower, last: str) -> EventStream:
-        """A response with events.
+    def stream(self, follower: Follower, last: str, who: Who) -> EventStream:
+        """A response with events, which ends with the token of who asks for it.
 
         Raises:
             RefusedError: too many clients follow events, or the server ends.
@@ -79,7 +83,14 @@ class Service:
             raise RefusedError(503, "Ending", "the server is about to end", wait=2.0)
         if self.hub.listeners >= self.settings.streams:
             raise RefusedError(503, "Busy", f"{self.hub.listeners} clients follow events already", wait=30.0)
-        return EventStream(follower, last, send_seconds=self.settings.send_seconds, dropped=self.drop)
+
+        def allowed() -> bool:
+            try:
+                return self.tokens.of_digest(who.digest) is not None
+            except ConfigurationError:  # Somebody has broken the file of tokens.
+                return False
+
+        return EventStream(follower, last, send_seconds=self.settings.send_seconds, dropped=self.drop, allowed=allowed)
 
     async def act(self, who: Who, job: str, call: Callable[[Store], _T]) -> _T:
         """Does something to a job, in a thread, as what the record says that this person did.
@@ -107,5 +118,6 @@ class Service:
         """Lets go of threads and of the record."""
         self.readers.close()
         self.actors.close()
+        self.creators.close()
         if self._store is not None:
             self._store.close()

@@ -15,6 +15,7 @@ from hpo.observers import JobEnd, JobStart, TrialInfo
 from hpo.record import encode
 from hpo.text import masked
 from hpo.trackers.tracker import Finished, Log, Reported, Tracker, job_numbers, job_words, trial_numbers
+from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -23,6 +24,9 @@ MOST_METRICS, MOST_PARAMS, LONGEST_KEY, LONGEST_PARAM, LONGEST_TAG = 1000, 100, 
 """What MLflow takes in one batch, and as one key or value."""
 
 STATUS = {"Completed": "FINISHED", "Stopped": "KILLED", "Diverged": "FAILED", "Failed": "FAILED"}
+
+
+_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_. -]{0,254}")
 
 
 class MLflow(Tracker):
@@ -36,21 +40,28 @@ class MLflow(Tracker):
             MLFLOW_TRACKING_URI where that is set. Name and password are better in MLFLOW_TRACKING_USERNAME and
             MLFLOW_TRACKING_PASSWORD.
         experiment: its name; made where it is not there.
+        register_as: what the registry calls the best trial's model, which becomes a version there at the job's end;
+            the job's process waits for that. None registers none.
 
     Raises:
-        ConfigurationError: mlflow is not installed.
+        ConfigurationError: mlflow is not installed, or `register_as` is no name of a model.
     """
 
     name = "MLflow"
     package = "mlflow"
 
-    def __init__(self, tracking_uri: str | None = None, experiment: str = "warmband") -> None:
+    def __init__(
+        self, tracking_uri: str | None = None, experiment: str = "warmband", register_as: str | None = None
+    ) -> None:
         super().__init__()
-        self.tracking_uri, self.experiment = tracking_uri, experiment
+        if register_as is not None:
+            check_model_name(register_as, "register_as")
+        self.tracking_uri, self.experiment, self.register_as = tracking_uri, experiment, register_as
 
     def __repr__(self) -> str:
         uri = self.tracking_uri and masked(self.tracking_uri)
-        return f"MLflow(tracking_uri={uri!r}, experiment={self.experiment!r})"
+        named = f", register_as={self.register_as!r}" if self.register_as else ""
+        return f"MLflow(tracking_uri={uri!r}, experiment={self.experiment!r}{named})"
 
     def open(self, job: JobStart) -> Log:
         """See `Tracker`."""
@@ -164,3 +175,19 @@ def text(value: Any) -> str:
     """A hyperparameter as text: text as it is, anything else as JSON; cut where it is longer than MLflow takes."""
     words = value if isinstance(value, str) else json.dumps(encode(value))
     return words if len(words) <= LONGEST_PARAM else f"{words[: LONGEST_PARAM - 4]} ..."
+
+
+def check_model_name(name: Any, field: str) -> None:
+    """Checks what a registry is to call a model.
+
+    Args:
+        name: that is given.
+        field: what errors call it.
+
+    Raises:
+        ConfigurationError: it is no name.
+    """
+    if not isinstance(name, str) or not _MODEL_NAME.fullmatch(name):
+        raise ConfigurationError(
+            f"{field} is {name!r}; give at most 255 letters, digits, hyphens, underscores, dots and blanks"
+        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import logging
-import re
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -17,13 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from hpo.record import encode
 from hpo.text import first_line, masked
-from hpo.trackers.mlflow import LONGEST_TAG, MOST_PARAMS, Keys, text
+from hpo.trackers.mlflow import LONGEST_TAG, MOST_PARAMS, Keys, check_model_name, text
 from trainers.errors import ConfigurationError, WarmbandError
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_. -]{0,254}")
 _FOLDER = "model"
 
 
@@ -126,10 +124,7 @@ def register(
     """
     if importlib.util.find_spec("mlflow") is None:
         raise ConfigurationError("MLflow's registry needs the package mlflow: pip install 'warmband[mlflow]'")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ConfigurationError(
-            f"model_name is {name!r}; give at most 255 letters, digits, hyphens, underscores, dots and blanks"
-        )
+    check_model_name(name, "model_name")
     from mlflow import MlflowClient
     from mlflow.exceptions import MlflowException
 

@@ -44,7 +44,14 @@ def assignment(trial: str = "trial") -> Assignment:
 
 
 def up(incarnation: str, gang: str = "gang", pid: int = 100) -> GangUp:
-    return GangUp(gang=gang, incarnation=incarnation, pids=(pid,), opening={"load": float(pid)})
+    return GangUp(
+        gang=gang,
+        incarnation=incarnation,
+        pids=(pid,),
+        hosts=(f"host-{pid}",),
+        devices=("2 cores",),
+        opening={"load": float(pid)},
+    )
 
 
 def refusal(message: str = "max_depth", gang: str = "gang") -> Served:

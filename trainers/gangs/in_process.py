@@ -5,6 +5,7 @@ from __future__ import annotations
 import bdb
 import logging
 import os
+import socket
 import time
 import traceback
 import uuid
@@ -17,6 +18,7 @@ from trainers import steady
 from trainers.errors import BrokenWorkerError, CheckpointError, DivergedError, GangError, is_away
 from trainers.gangs.messages import Assignment, Event, GangUp, Report, Served, one_line
 from trainers.gangs.program import Program, WorkerContext
+from trainers.gangs.worker import device
 from trainers.patient_storage import PatientStorage, saying
 from trainers.process import calm_loaded
 
@@ -76,7 +78,14 @@ class InHand:
             raise
         except Exception as error:
             raise GangError(f"this process cannot serve: {one_line(error)}\n{traceback.format_exc()}") from error
-        self._up = GangUp(gang=self._gang, incarnation=uuid.uuid4().hex, pids=(os.getpid(),), opening=opening)
+        self._up = GangUp(
+            gang=self._gang,
+            incarnation=uuid.uuid4().hex,
+            pids=(os.getpid(),),
+            hosts=(socket.gethostname(),),
+            devices=(device(self._cpus),),
+            opening=opening,
+        )
         self._news.append(self._up)
         return ()
 

@@ -135,7 +135,7 @@ class Mailbox:
         return self._desk(gang).halted
 
     async def opened(self, up: GangUp, rank: int, world_size: int) -> None:
-        """One rank is ready; once all are, the driver is told, with each rank's process id."""
+        """One rank is ready; once all are, the driver is told, with each rank's process and place."""
         desk = self._desk(up.gang)
         ranks = desk.opened.setdefault(up.incarnation, {})
         ranks[rank] = up
@@ -143,8 +143,11 @@ class Mailbox:
             del desk.opened[up.incarnation]
             desk.incarnation, desk.order, desk.halted, desk.lost_starts = up.incarnation, None, False, 0
             ups = [ranks[other] for other in range(world_size)]
-            pids = tuple(pid for one in ups for pid in one.pids)
-            await self.post(replace(ranks[0], pids=pids, nodes=tuple(node for one in ups for node in one.nodes)))
+            of_ranks = {
+                name: tuple(value for one in ups for value in getattr(one, name))
+                for name in ("pids", "nodes", "hosts", "devices")
+            }
+            await self.post(replace(ranks[0], **of_ranks))
 
     async def post(self, event: Event) -> None:
         """Hands an event to the driver."""

@@ -153,6 +153,8 @@ class GangUp:
         serves: trials for so many workers, where it has fewer: an elastic gang.
         pids: process id of each rank, on its own node.
         nodes: hex id of each rank's node.
+        hosts: name of each rank's machine.
+        devices: what each rank computes on, in words: "2 cores", "GPU 0".
         opening: wall seconds that rank 0 spent by step: "load", "join", "build".
     """
 
@@ -162,6 +164,8 @@ class GangUp:
     serves: int = 0
     pids: tuple[int, ...] = ()
     nodes: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
     opening: dict[str, float] = field(default_factory=dict)
 
 

@@ -27,7 +27,10 @@ ModelFn = Annotated[
 
 def predict(
     name: JobName,
-    files: Annotated[list[Path], typer.Argument(metavar="FILES...", help="Rows: .csv with a heading, or .parquet.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILES...", help="Rows: .csv with a heading, .parquet, .libsvm."),
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where predictions go: .csv or .parquet.")],
     trial: Trial = None,
     model_fn: ModelFn = None,

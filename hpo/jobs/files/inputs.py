@@ -87,7 +87,7 @@ def record_inputs(channels: Mapping[str, Channel], folder: str, *, most_bytes: f
             **channel.describe(),
             "fingerprint": digests[name][0],
             "parts": dict(digests[name][1]),
-            "open": _how(channel, folder, copied=held <= most_bytes),
+            "open": _how(channel, digests[name][0], folder, copied=held <= most_bytes),
         }
         for name, channel in channels.items()
     }
@@ -188,8 +188,12 @@ def check_same(recorded: Mapping[str, Any], channels: Mapping[str, Channel]) -> 
 # ---- one channel
 
 
-def _how(channel: Channel, folder: str, *, copied: bool) -> dict[str, Any]:
-    """How to open a channel again; empty where nothing in a record can."""
+def _how(channel: Channel, digest: str | None, folder: str, *, copied: bool) -> dict[str, Any]:
+    """How to open a channel again; empty where nothing in a record can.
+
+    Of two jobs that are begun under one name at once, one finds its name taken after its copies were written: those of
+    other rows have another name.
+    """
     source = channel.source
     if channel.origin:
         return dict(channel.origin)
@@ -199,7 +203,7 @@ def _how(channel: Channel, folder: str, *, copied: bool) -> dict[str, Any]:
         return {}
     names = source.heading.names
     return {
-        "copy": storage.join(storage.absolute(folder), _FOLDER, f"{channel.name}.npz"),
+        "copy": storage.join(storage.absolute(folder), _FOLDER, f"{channel.name}-{digest}.npz"),
         "names": list(names) if names else None,
     }
 

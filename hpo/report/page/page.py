@@ -19,6 +19,7 @@ from plotly.offline import get_plotlyjs
 from hpo.report.page.blocks import Code, Facts, Table, Text
 from hpo.report.page.cells import cell, cells_of
 from hpo.report.page.render import part, template
+from hpo.report.palette import colours
 from hpo.report.pictures import TEMPLATES, Figure
 
 SHOWN_ROWS = 50
@@ -74,7 +75,7 @@ class Page:
             sections=shown,
             scripts={name: Markup(script) for name, script in scripts.items()},
             allowed=" ".join(f"'{_digest(script)}'" for script in scripts.values() if script),
-            style=Markup(part("page.css")),
+            style=Markup(colours() + part("page.css")),
             templates=inline(json.dumps(_templates())) if figures else "",
         )
 

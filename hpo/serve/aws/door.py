@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import uuid
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -28,6 +29,9 @@ CALLS_A_SECOND = 50.0
 DOOR = "SageMaker"
 """The door by which the record says that a person came."""
 
+_AGAIN = re.compile(r"attempt=(?:[2-9]|\d\d)")
+"""In the header of the service's own clients that counts how often a request was sent."""
+
 
 class AwsDoor:
     """The door of the service's protocol.
@@ -38,6 +42,7 @@ class AwsDoor:
         keys: by which requests are signed.
         tables: of images and instance types.
         run: calls in a thread.
+        run_creation: likewise, where a job is created: others do not wait behind that, nor does it end with their time.
         now: the time, in UTC.
         rates: of the calls of each key.
     """
@@ -49,11 +54,12 @@ class AwsDoor:
         keys: Keys,
         tables: Any,
         run: Callable[[Callable[[], Any]], Awaitable[Any]],
+        run_creation: Callable[[Callable[[], Any]], Awaitable[Any]],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         rates: Rates | None = None,
     ) -> None:
         self._open, self._store_url, self._keys, self._tables = open, store_url, keys, tables
-        self._run, self._now = run, now
+        self._run, self._run_creation, self._now = run, run_creation, now
         self._rates = Rates(CALLS_A_SECOND, 4 * CALLS_A_SECOND) if rates is None else rates
 
     async def __call__(self, request: Request) -> Response:
@@ -66,7 +72,10 @@ class AwsDoor:
             signer = self._signer(request, body, wire)
             if wait := self._rates.wait(signer.key.id):
                 raise ServiceError("ThrottlingException", f"Rate exceeded: wait {wait:.1f} s")
-            response: Response = await self._run(lambda: self._serve(wire, signer, body))
+            operation = OPERATIONS.get((wire.service, wire.operation))
+            run = self._run_creation if operation is not None and operation.creates else self._run
+            again = _AGAIN.match(request.headers.get("amz-sdk-request", "")) is not None
+            response: Response = await run(lambda: self._serve(wire, signer, body, again))
         except (ServiceError, WarmbandError) as error:
             told = as_service_error(error)
             _log.info("%s refused: %s %s", wire.operation[:100], told.code, told)
@@ -84,11 +93,11 @@ class AwsDoor:
             told = "no signature can be checked; the server's log says why"
             raise ServiceError("ServiceUnavailable", told, 503) from error
 
-    def _serve(self, wire: Wire, signer: Signer, body: bytes) -> Response:
+    def _serve(self, wire: Wire, signer: Signer, body: bytes, again: bool) -> Response:
         call = call_of(wire, body)
-        return wire.result(call.output, self._perform(call, signer))
+        return wire.result(call.output, self._perform(call, signer, again))
 
-    def _perform(self, call: Call, signer: Signer) -> dict[str, Any]:
+    def _perform(self, call: Call, signer: Signer, again: bool) -> dict[str, Any]:
         name, key = call.wire.operation, signer.key
         operation = OPERATIONS.get((call.wire.service, name))
         if operation is None:
@@ -99,7 +108,12 @@ class AwsDoor:
             )
         with acting(by=key.name, door=DOOR):
             caller = Caller(
-                store=self._open(), store_url=self._store_url, tables=self._tables, key=key, region=signer.region
+                store=self._open(),
+                store_url=self._store_url,
+                tables=self._tables,
+                key=key,
+                region=signer.region,
+                again=again,
             )
             answer = operation.call(caller, call.request)
         if operation.acts:

@@ -12,6 +12,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from hpo.report import colours
 from hpo.serve.service import Service
 
 STATIC = Path(__file__).with_name("static")
@@ -42,8 +43,12 @@ def routes(service: Service) -> list[BaseRoute]:
     Returns:
         The page at `/` and its files under `/static`; both are public, as all data come from `/api`.
     """
-    return [Route("/", _page), Mount("/static", _Files(directory=STATIC))]
+    return [Route("/", _page), Route("/static/colours.css", _colours), Mount("/static", _Files(directory=STATIC))]
 
 
 async def _page(request: Request) -> Response:
     return FileResponse(STATIC / "index.html", headers={"Cache-Control": "no-cache"})
+
+
+async def _colours(request: Request) -> Response:
+    return Response(colours(), headers={"Cache-Control": "no-cache"}, media_type="text/css")

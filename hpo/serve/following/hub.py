@@ -198,6 +198,23 @@ class Hub:
             follower = self._jobs[name] = Follower(lambda: FollowedJob(self._store(), name), self._workers, self._times)
         return follower
 
+    async def followed(self, name: str) -> Follower:
+        """Who follows a job, after a look.
+
+        Raises:
+            RefusedError, WarmbandError: the database is away, or there is no such job.
+        """
+        follower = self.job(name)
+        known = follower.followed is not None
+        try:
+            await follower.fresh()
+        except WarmbandError:
+            if not (known and follower.feed.closed):
+                raise
+            follower = self.job(name)  # The one that was deleted may have left its name to another.
+            await follower.fresh()
+        return follower
+
     @property
     def jobs(self) -> Follower:
         """Who follows the list of jobs."""

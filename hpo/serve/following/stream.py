@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 
 from starlette.responses import Response
@@ -18,6 +19,10 @@ BEAT_SECONDS = 15.0
 """After so long without an event the client is sent a comment, so that either side notices that the other is gone."""
 
 
+CHECK_SECONDS = 1.0
+"""For which a client may follow before it is asked again whether it may."""
+
+
 class EventStream(Response):
     """The response of a stream, as ASGI has it.
 
@@ -26,6 +31,7 @@ class EventStream(Response):
         last: the id of the last event that the client has seen; empty where it begins.
         send_seconds: within which the client has to take what it is sent.
         dropped: called with the client's address where it did not.
+        allowed: whether the client may follow still: its token may be removed meanwhile.
     """
 
     def __init__(
@@ -35,11 +41,13 @@ class EventStream(Response):
         *,
         send_seconds: float,
         dropped: Callable[[tuple[str, int] | None], None] = lambda client: None,
+        allowed: Callable[[], bool] = lambda: True,
     ) -> None:
         super().__init__()
         self._follower, self._last = follower, Position.of(last) if last else None
         self._begins = not last
-        self._seconds, self._dropped = send_seconds, dropped
+        self._seconds, self._dropped, self._allowed = send_seconds, dropped, allowed
+        self._asked = time.monotonic()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI has it."""
@@ -76,6 +84,9 @@ class EventStream(Response):
         await self._send(send, RETRY + begin)
         while True:
             came = await feed.wait(number, BEAT_SECONDS)
+            if not self._may_go_on():
+                await self._send(send, event_of("end", b"{}"), more=False)
+                return
             if (reached := feed.next) > number:
                 events = feed.since(number)
                 # Who is so far behind reads the job anew.
@@ -86,6 +97,13 @@ class EventStream(Response):
                 return
             elif not came:
                 await self._send(send, b":\n\n")
+
+    def _may_go_on(self) -> bool:
+        now = time.monotonic()
+        if now - self._asked < CHECK_SECONDS:
+            return True
+        self._asked = now
+        return self._allowed()
 
     async def _beginning(self, number: int) -> bytes | None:
         """What a client is sent first; None where its feed is this one, and has all behind its last event."""

@@ -154,14 +154,24 @@ def log(store: Store, job: JobRow, tail: int) -> dict[str, Any]:
 
 
 def gangs(store: Store, job: JobRow) -> dict[str, Any]:
-    """A job's gangs: their sizes, their bills by kind, what they did last, and which are held now."""
-    held: Mapping[str, Any] = job.summary.get("held") or {}
+    """A job's gangs: their sizes, their bills by kind, what they did last, and what those do now that are held.
+
+    A gang `does` "serves" (`serves` says which trial), "idle", "lost" (it comes back by itself), "held" (an older
+    Warmband's driver says no more of it), "unknown" (the driver is silent) or "released"; `places` has the number of
+    its workers by machine, and there by what each computes on.
+    """
+    summary = job.summary if job.status in ("InProgress", "Stopping") else {}
+    held: Mapping[str, int] = summary.get("held") or {}
+    now: Mapping[str, Any] = summary.get("gangs_now") or {}
     found: dict[str, dict[str, Any]] = {}
     for row in store.ledger(job.name):
         gang = found.setdefault(row.gang, {"gang": row.gang, "workers": row.workers, "seconds": {}})
         gang["seconds"][row.kind] = gang["seconds"].get(row.kind, 0.0) + row.worker_seconds
         gang |= {"last": when(row.at), "kind": row.kind, "trial": row.trial_id, "workers": row.workers}
-    for name in held:
-        found.setdefault(name, {"gang": name, "workers": None, "seconds": {}})
-    under_way = job.status in ("InProgress", "Stopping")
-    return {"gangs": [{**gang, "held": under_way and gang["gang"] in held} for gang in found.values()]}
+    for name, workers in held.items():
+        found.setdefault(name, {"gang": name, "workers": workers, "seconds": {}})
+    for name, gang in found.items():
+        told = now.get(name, {})
+        does = "released" if name not in held else "unknown" if job.lost else told.get("does", "held")
+        gang |= {"does": does, "serves": told.get("trial", ""), "places": told.get("places", {})}
+    return {"gangs": list(found.values()), "starting": 0 if job.lost else summary.get("gangs_starting", 0)}

@@ -200,7 +200,7 @@ async def job_events(
     after: Annotated[str, Query(description="The id of the last event seen; else Last-Event-ID.", max_length=100)] = "",
 ) -> Response:
     """Server-sent events of a job."""
-    return await _stream(request, service_of(request).hub.job(job), after)
+    return _stream(request, await service_of(request).hub.followed(job), after)
 
 
 @router.get("/events")
@@ -209,20 +209,22 @@ async def events(
     after: Annotated[str, Query(description="The id of the last event seen; else Last-Event-ID.", max_length=100)] = "",
 ) -> Response:
     """Server-sent events of the list of jobs."""
-    return await _stream(request, service_of(request).hub.jobs, after)
-
-
-async def _stream(request: Request, follower: Follower, after: str) -> Response:
+    follower = service_of(request).hub.jobs
     await follower.fresh()
-    return service_of(request).stream(follower, request.headers.get("last-event-id") or after)
+    return _stream(request, follower, after)
+
+
+def _stream(request: Request, follower: Follower, after: str) -> Response:
+    last = request.headers.get("last-event-id") or after
+    return service_of(request).stream(follower, last, request.state.who)
 
 
 async def _of_job(
     request: Request, name: str, key: tuple[Hashable, ...], make: Callable[[FollowedJob], Any], *, live: bool = False
 ) -> Response:
     """A document of a job, made once for all who ask for it at the same time; `live` where it follows from more."""
-    follower = service_of(request).hub.job(name)
-    followed: FollowedJob = await follower.fresh()
+    follower = await service_of(request).hub.followed(name)
+    followed: FollowedJob = follower.followed
     return await _cached(request, follower, (name, *key), lambda: encoded(make(followed)), live=live)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
-    from hpo.serve.security.guard import Guard as Guard
+    from hpo.serve.security.guard import Guard as Guard, needs_act as needs_act
     from hpo.serve.security.login import login_routes as login_routes, session as session
     from hpo.serve.security.rates import Rates as Rates
     from hpo.serve.security.secret_file import Rights as Rights, SecretFile as SecretFile

@@ -43,6 +43,11 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _log = logging.getLogger("warmband.serve")
 
 
+def needs_act(method: str) -> bool:
+    """Whether a request of this method, in capitals, needs a token that may act; others need one that may look."""
+    return method not in SAFE
+
+
 class Guard:
     """The outermost part of the app. It tells the parts within, in `scope["state"]`, `who` asks; None under no token.
 
@@ -111,7 +116,7 @@ class Guard:
             return who
         if who is None:
             raise RefusedError(401, "Unauthenticated", "no token; send one as `Authorization: Bearer TOKEN`, or log in")
-        if scope["method"] not in SAFE:
+        if needs_act(scope["method"]):
             self._check_act(who, headers)
         return who
 
@@ -122,9 +127,9 @@ class Guard:
             if found is None:
                 self.wrong(address)
                 raise RefusedError(401, "Unauthenticated", "the token is not known, or was removed")
-            return Who(name=found.name, rights=found.rights, address=address)
+            return Who(name=found.name, rights=found.rights, address=address, digest=found.digest)
         if (cookie := cookie_of(headers)) and (found := self._sessions.find(cookie)) is not None:
-            return Who(name=found.name, rights=found.rights, address=address, browser=True)
+            return Who(name=found.name, rights=found.rights, address=address, browser=True, digest=found.digest)
         return None
 
     def wrong(self, address: str) -> None:

@@ -18,7 +18,7 @@ from hpo.serve.security.tokens import Tokens
 _PAGE = """<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Warmband: log in</title>
-<link rel="stylesheet" href="/static/console.css"></head>
+<link rel="stylesheet" href="/static/colours.css"><link rel="stylesheet" href="/static/console.css"></head>
 <body>
 <main>
 <h1>Warmband</h1>

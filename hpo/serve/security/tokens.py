@@ -42,12 +42,14 @@ class Who:
         rights: of the token.
         address: of the client.
         browser: whether it came by a session's cookie.
+        digest: the token's.
     """
 
     name: str
     rights: Rights
     address: str
     browser: bool = False
+    digest: str = ""
 
     @property
     def may_act(self) -> bool:

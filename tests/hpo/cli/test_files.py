@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from hpo import HyperparameterTuner
-from hpo.cli.reference import OPTIONS, options_table, reference
+from hpo.cli.reference import OPTIONS, options_table, reference, rest_table, with_rest_table
 from hpo.cli.views import ago, value_text
 from hpo.job_file.models import JobSpec
 from hpo.job_file.reading import json_schema, read_job
@@ -107,6 +107,11 @@ def test_the_reference_is_as_the_code_says() -> None:
     assert (ROOT / "docs" / "cli.md").read_text() == reference(), "docs/cli.md is out of date: run `make docs`"
     page = (ROOT / "docs" / "reference" / "tuner.md").read_text()
     assert page.partition(OPTIONS)[2] == options_table(), "docs/reference/tuner.md is out of date: run `make docs`"
+    page = (ROOT / "docs" / "serve.md").read_text()
+    assert rest_table() in page, "docs/serve.md is out of date: run `make docs`"
+    assert with_rest_table(page) == page
+    assert "| `POST` | `/api/jobs/{job}/stop` | Asks a job to stop; what it has found is kept. | act |" in page
+    assert "| `GET` | `/api/jobs/{job}/gangs` | " in page
 
 
 # ---- how things are said

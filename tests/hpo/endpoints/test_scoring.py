@@ -60,6 +60,24 @@ def test_categories_are_known_by_their_names_and_unknown_ones_missing() -> None:
     np.testing.assert_array_equal(unknown, made.predict(made.checked(texts.assign(town=None))))
 
 
+def test_numbers_are_no_categories_of_text() -> None:
+    made = scorer(booster(FRAME.assign(town=pd.Categorical.from_codes(TOWNS.codes, ["01", "02", "03"]))))
+    with pytest.raises(DataError, match="column 'town' holds numbers, such as 2, and the model was trained on text"):
+        made.checked(FRAME.assign(town=2))
+    missing = made.predict(made.checked(FRAME.assign(town=np.nan)))
+    np.testing.assert_array_equal(missing, made.predict(made.checked(FRAME.assign(town="2"))))
+
+
+@pytest.mark.parametrize("written", ["{}", "{}.0", "0{}"])
+def test_categories_that_are_numbers_are_known_as_text_too(written: str) -> None:
+    numbers = TOWNS.codes.astype(np.int64) + 10**9
+    made = scorer(booster(FRAME.assign(town=pd.Categorical(numbers))))
+    texts = [written.format(number) for number in numbers]
+    np.testing.assert_array_equal(
+        made.predict(made.checked(FRAME.assign(town=texts))), made.predict(made.checked(FRAME.assign(town=numbers)))
+    )
+
+
 def test_several_outputs_have_a_column_each() -> None:
     made = scorer(booster(FRAME, objective="multi:softprob", num_class=3))
     assert made.predict(made.checked(FRAME)).shape == (ROWS, 3)
@@ -71,6 +89,9 @@ def test_several_outputs_have_a_column_each() -> None:
         (FRAME[["a"]], "rows lack 'b', which the model was trained on"),
         (FRAME.astype(object).assign(a=lambda f: f["a"].where(f.index != 7, "x")), "row 8: column 'a' holds 'x'"),
         (pd.DataFrame([[1.0]]), "rows have 1 column, and the model was trained on 2"),
+        (FRAME.assign(a=1e300), "row 1: column 'a' holds 1e\\+300, and XGBoost takes finite numbers"),
+        (FRAME.astype(str).assign(b="-inf"), "row 1: column 'b' holds '-inf', and XGBoost takes finite numbers"),
+        (FRAME[["a", "b", "a"]], "rows have the column 'a' twice; leave one out"),
     ],
 )
 def test_wrong_rows_are_told(rows: pd.DataFrame, message: str) -> None:
@@ -141,3 +162,18 @@ def test_a_model_without_names_takes_columns_by_their_places() -> None:
     checked = scorer.checked(pd.DataFrame(values))
     assert checked.shape == (50, 3)
     np.testing.assert_allclose(scorer.predict(checked), booster.predict(xgboost.DMatrix(values)), rtol=1e-6)
+
+
+def test_cells_of_text_are_numbers_and_truth_as_tables_write_them() -> None:
+    model = booster(FRAME.assign(b=FRAME["b"] > 0))
+    made = scorer(model)
+    cells = pd.DataFrame({"a": FRAME["a"].map("{!r}".format), "b": (FRAME["b"] > 0).map(str)}).astype("str")
+    expected = model.predict(xgboost.DMatrix(FRAME.assign(b=FRAME["b"] > 0)))
+    np.testing.assert_array_equal(made.predict(made.checked(cells)), expected)
+    padded = cells.assign(a=" " + cells["a"], b=cells["b"].str.lower())
+    np.testing.assert_array_equal(made.predict(made.checked(padded)), expected)
+
+
+def test_a_users_model_is_given_each_column_once() -> None:
+    with pytest.raises(DataError, match="rows have the column 'a' twice"):
+        TensorScorer(state={}, model_fn=linear).checked(FRAME[["a", "a"]])

@@ -77,6 +77,12 @@ def test_rows_in_memory_are_copied_and_opened_again(source: Any, tmp_path: Path)
     check_alike(channels["train"], open_inputs(about)["train"])
 
 
+def test_copies_of_a_job_that_finds_its_name_taken_replace_none(tmp_path: Path) -> None:
+    channels, about = recorded(FRAME, tmp_path)
+    recorded(FRAME.assign(a=1.0), tmp_path)
+    check_alike(channels["train"], open_inputs(about)["train"])
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet", "csv without names", "several files", "weights", "categories"])
 def test_files_are_opened_where_they_are(kind: str, tmp_path: Path) -> None:
     source: Any = tmp_path / "rows.csv"

@@ -52,3 +52,22 @@ def test_a_trial_s_time_is_that_of_its_gangs_and_of_waiting_for_another() -> Non
     roster.done("b")
     now = 200.0
     assert roster.seconds(run) == (9.0, 10.0), "at a rung it waits for others, not for machines"
+
+
+def test_it_tells_where_gangs_are_and_what_each_does_now() -> None:
+    roster = Roster(lambda: 0.0)
+    run = new_run(SEARCH, 0, "job-000", {})
+    roster.up("a", 3, ["left", "left", "right"], ["GPU 0", "GPU 1", "GPU 0"])
+    roster.up("b", 2, ["left", "left"], ["2 cores", "2 cores"])
+    roster.begin("a", run, next_assignment(SEARCH, run, run.limit))
+    a = {"left": {"GPU 0": 1, "GPU 1": 1}, "right": {"GPU 0": 1}}
+    b = {"left": {"2 cores": 2}}
+    assert roster.told() == {
+        "a": {"does": "serves", "trial": "job-000", "places": a},
+        "b": {"does": "idle", "trial": "", "places": b},
+    }
+    roster.lost("a", ended=False)
+    roster.released("b")
+    assert roster.told() == {"a": {"does": "lost", "trial": "", "places": a}}
+    roster.up("a", 3, ["right"] * 3, ["GPU 0", "GPU 1", "GPU 2"])
+    assert roster.told()["a"]["places"] == {"right": {"GPU 0": 1, "GPU 1": 1, "GPU 2": 1}}

@@ -16,6 +16,7 @@ from hpo.record import Store
 from hpo.serve import ServeSettings
 from hpo.serve.deployments.files import Deployment, DeploymentFiles
 from hpo.serve.deployments.listing import listed
+from tests.support.listed import job
 
 Ask = Callable[..., Any]
 
@@ -68,7 +69,10 @@ def test_a_machine_without_ray_serve_says_what_to_install(store: Store, settings
 
 
 @pytest.mark.process
-def test_a_job_without_a_model_is_refused_and_an_endpoint_that_is_none_not_ended(ask: Ask) -> None:
+def test_a_job_without_a_model_is_refused_and_an_endpoint_that_is_none_not_ended(ask: Ask, store: Store) -> None:
+    job(store, "open", values=[None])
+    refused = ask("POST", "jobs/open/deploy", 409, {})["error"]
+    assert (refused["type"], "not available" in refused["message"]) == ("NotReady", True)
     assert ask("POST", "jobs/none/deploy", 404, {})["error"]["type"] == "NotFound"
     assert "a/b" in ask("POST", "jobs/bank/deploy", 400, {"name": "a/b"})["error"]["message"]
     assert "there is no endpoint named 'live'" in ask("DELETE", "endpoints/live", 404)["error"]["message"]

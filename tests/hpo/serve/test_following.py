@@ -7,11 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
-from hpo.record import ReportRow, Store, TrialRow
+from hpo.record import JobRow, ReportRow, Store, TrialRow
 from hpo.record.tables import LineRow
+from hpo.serve import ServeSettings, Tokens
 from hpo.serve.following import EventStream, Hub, HubTimes
 from hpo.serve.following.feed import MOST_EVENTS, Feed, Position
+from hpo.serve.security.tokens import Who, digest
+from hpo.serve.service import Service
 from hpo.serve.shared import Shared
 from hpo.serve.workers import Workers
 from tests.support.recorded import record
@@ -149,6 +153,56 @@ def test_streams_go_on_beside_one_that_takes_nothing_and_after_a_restart(store: 
         workers.close()
 
     asyncio.run(play())
+
+
+def test_a_stream_ends_with_the_token_of_who_follows(
+    store: Store, settings: ServeSettings, tokens: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hpo.serve.following.stream.CHECK_SECONDS", 0.0)
+    leaver, other = Client(), Client()
+
+    async def play() -> None:
+        service = Service(settings, times=HubTimes(look=0.02))
+        follower = await service.hub.followed("bank")
+        tasks = [
+            asyncio.create_task(
+                service.stream(follower, "", Who(name="", rights="look", address="", digest=digest(token)))(
+                    {"type": "http"}, client.receive, client.send
+                )
+            )
+            for client, token in ((leaver, tokens["look"]), (other, tokens["act"]))
+        ]
+        await leaver.until(b"event: hello")
+        Tokens(settings.tokens_file).remove("looker")
+        with store.writer("bank") as writer:
+            writer.line(LineRow(job="bank", text="a secret", at=1.0))
+        await other.until(b"a secret")
+        await asyncio.wait_for(tasks[0], 20)
+        settings.tokens_file.write_text("{")
+        store.request_stop("bank")
+        store.act("bank", "stopped", {})
+        await asyncio.wait_for(tasks[1], 20)
+        service.end()
+        service.close()
+
+    asyncio.run(play())
+    assert b"a secret" not in leaver.sent
+    assert b"event: end" in leaver.sent
+    assert b"event: end" in other.sent
+
+
+def test_a_job_that_takes_the_name_of_a_deleted_one_is_found_at_once(
+    store: Store, client: TestClient, tokens: dict[str, str]
+) -> None:
+    headers = {"Authorization": f"Bearer {tokens['look']}"}
+    spec = store.job("bank").spec
+    assert len(client.get("/api/jobs/bank/trials", headers=headers).json()["trials"]) == 3
+    deleted = client.delete("/api/jobs/bank", headers={"Authorization": f"Bearer {tokens['act']}"})
+    assert deleted.status_code == 200, deleted.text
+    store.create_job(JobRow(name="bank", created_at=5.0, spec=spec))
+    again = client.get("/api/jobs/bank/trials", headers=headers)
+    assert (again.status_code, again.json().get("trials")) == (200, [])
+    assert client.get("/api/jobs/banc", headers=headers).status_code == 404
 
 
 async def _stream(follower: Any, client: Client, last: str, dropped: list[Any] | None = None) -> None:

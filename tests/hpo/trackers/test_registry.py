@@ -16,8 +16,11 @@ from typer.testing import CliRunner
 from hpo import HyperparameterTuner
 from hpo.cli.command import app
 from hpo.record.store import Store
+from hpo.sagemaker import register_where_asked
+from hpo.trackers import MLflow
 from hpo.trackers.registry import Lineage, register
 from tests.support.boosting import CHANNELS, make
+from tests.support.small_job import write_job
 from tests.support.trainings import training, url
 from trainers.errors import ConfigurationError, WarmbandError
 
@@ -92,7 +95,9 @@ def test_the_best_model_is_a_version_with_its_lineage_once(
     assert said.output == f"Registered before: models:/churn model/1 in {uri}\n"
 
 
-def test_a_training_is_registered_in_a_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_training_and_the_job_of_a_file_are_registered_in_a_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     job = training(tmp_path)
@@ -106,6 +111,27 @@ def test_a_training_is_registered_in_a_database(tmp_path: Path, monkeypatch: pyt
     assert other.version == 2
     assert register(pytest.fail, LINEAGE, "solo", uri).version == 2  # type: ignore[arg-type]
     assert MlflowClient(uri, uri).get_model_version("solo", "2").tags["warmband.commit"] == "c0ffee"
+
+    # A job file asks for it at its job's end.
+    file = write_job(tmp_path)
+    trackers = f"trackers:\n  mlflow: {{tracking_uri: '{uri}', register_as: churn}}\n"
+    file.write_text(file.read_text().replace("type: xgboost", "type: xgboost\n  num_workers: 0") + trackers)
+    said = CliRunner().invoke(app, ["tune", str(file), "--store", url(tmp_path)])
+    assert said.exit_code == 0, said.output
+    assert "Registered models:/churn/1" in said.output
+    with Store(url(tmp_path)) as store:
+        [act] = [act for act in store.acts("tiny") if act.kind == "registered"]
+    found = MlflowClient(uri, uri).get_model_version("churn", "1")
+    assert (act.arguments["trial"], found.tags["warmband.job"]) == (found.tags["warmband.trial"], "tiny")
+
+    away = MLflow("http://127.0.0.1:9", register_as="churn")
+    told: list[str] = []
+    register_where_asked([away], HyperparameterTuner.attach("tiny", store=url(tmp_path)).register, told.append)
+    assert told[0].startswith(
+        "warning: no model is registered as 'churn': model 'churn' cannot be registered in http://"
+    )
+    with pytest.raises(ConfigurationError, match="register_as is 'a/b'"):
+        MLflow(register_as="a/b")
 
 
 def test_what_cannot_be_registered_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

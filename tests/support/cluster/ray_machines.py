@@ -209,6 +209,8 @@ def kept_environment(private: Path) -> dict[str, str]:
         "PYTHONPATH": str(ROOT),
         "TMPDIR": str(private / "tmp"),
         "WARMBAND_HOME": str(private / "home"),
+        # Else workers, at Ray's niceness of 15, give way to all other tests, and get next to nothing of a busy machine.
+        "RAY_worker_niceness": "0",
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trainers.gangs.worker.holdings import cores, ordinals
+from trainers.gangs.worker.holdings import cores, device, ordinals
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,11 @@ def test_cuda_counts_the_gpus_that_a_process_sees(
     held: list[str], visible: str | None, expected: tuple[int, ...]
 ) -> None:
     assert ordinals(held, visible) == expected
+
+
+@pytest.mark.parametrize(
+    ("count", "gpus", "expected"),
+    [(1, [], "1 core"), (8, [], "8 cores"), (8, ["3"], "GPU 3"), (8, ["0", "2"], "GPUs 0, 2")],
+)
+def test_what_a_worker_computes_on_is_said_in_words(count: int, gpus: list[str], expected: str) -> None:
+    assert device(count, gpus) == expected

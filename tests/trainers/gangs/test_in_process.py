@@ -6,6 +6,7 @@ import bdb
 import errno
 import os
 import signal
+import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -98,6 +99,7 @@ def test_it_is_one_gang_whatever_is_wanted_and_opens_once() -> None:
     events = hand.events(0.0)
     assert [type(event) for event in events] == [GangUp]
     assert events[0].pids == (os.getpid(),)  # type: ignore[union-attr]
+    assert (events[0].hosts, len(events[0].devices)) == ((socket.gethostname(),), 1)  # type: ignore[union-attr]
     assert (events[0].workers, hand.starting) == (1, 0)  # type: ignore[union-attr]
     assert program.context is not None
     assert (program.context.rank, program.context.world_size, program.context.broadcast("x")) == (0, 1, "x")

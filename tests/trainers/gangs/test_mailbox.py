@@ -29,7 +29,14 @@ async def test_a_gang_is_up_when_all_its_ranks_are(mailbox: Mailbox) -> None:
     assert await mailbox.exchange((), SHORT) == []
     await mailbox.opened(up("first", pid=101), rank=1, world_size=3)
     (event,) = await mailbox.exchange((), SHORT)
-    assert event == GangUp(gang="gang", incarnation="first", pids=(100, 101, 102), opening={"load": 100.0})
+    assert event == GangUp(
+        gang="gang",
+        incarnation="first",
+        pids=(100, 101, 102),
+        hosts=("host-100", "host-101", "host-102"),
+        devices=("2 cores",) * 3,
+        opening={"load": 100.0},
+    )
     assert await mailbox.exchange((), SHORT) == []
 
 

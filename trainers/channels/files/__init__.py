@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from trainers.channels.files.libsvm import LibsvmFiles as LibsvmFiles, agreed as agreed
     from trainers.channels.files.opening import (
         check_delimiter as check_delimiter,
+        is_heading as is_heading,
         open_files as open_files,
     )
 

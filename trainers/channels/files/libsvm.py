@@ -93,6 +93,7 @@ class LibsvmFiles:
             "kind": "libsvm",
             "rows": self.rows,
             "columns": None,
+            "first": self.first,
             "files": [self.scheme + file.path for file in self.files],
             "target": None,
             **dict.fromkeys(self.roles_said),

@@ -6,7 +6,7 @@ import csv
 import fnmatch
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -259,7 +259,7 @@ def _csv_head(path: str, line: bytes, size: int, header: bool | None, delimiter:
         cells = next(csv.reader([text], delimiter=delimiter), [])
     except csv.Error as error:
         raise DataError(f"{path} has a first line that is no CSV ({error}); write it again") from None
-    named = not all(map(_reads_as_number, cells)) if header is None else header
+    named = is_heading(cells) if header is None else header
     return _Head(names=unique_names(cells) if named else None, width=len(cells), weight=size)
 
 
@@ -270,6 +270,11 @@ def _parquet_head(opened: Any) -> _Head:
     return _Head(
         names=unique_names(schema.names), width=len(schema), weight=about.num_rows, schema=schema, groups=groups
     )
+
+
+def is_heading(cells: Iterable[str]) -> bool:
+    """Whether the cells of a CSV file's first line are names, where nobody says so: not all of them are numbers."""
+    return not all(map(_reads_as_number, cells))
 
 
 def _reads_as_number(cell: str) -> bool:

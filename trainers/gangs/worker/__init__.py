@@ -6,6 +6,7 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from trainers.gangs.worker.halting import Halts as Halts
+    from trainers.gangs.worker.holdings import device as device
     from trainers.gangs.worker.output import found as found
     from trainers.gangs.worker.serving import (
         AGREE_SECONDS as AGREE_SECONDS,

@@ -37,3 +37,15 @@ def ordinals(held: Sequence[str], visible: str | None) -> tuple[int, ...]:
     """
     seen = [name.strip() for name in visible.split(",")] if visible else []
     return tuple(seen.index(gpu) if gpu in seen else int(gpu) for gpu in held if gpu in seen or gpu.isdigit())
+
+
+def device(cores: int, gpus: Sequence[str] = ()) -> str:
+    """What a worker computes on, in words.
+
+    Args:
+        cores: that it may use.
+        gpus: the ids that Ray gave it.
+    """
+    if gpus:
+        return f"{'GPU' if len(gpus) == 1 else 'GPUs'} {', '.join(gpus)}"
+    return "1 core" if cores == 1 else f"{cores} cores"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 import traceback
 import uuid
@@ -29,7 +30,7 @@ from trainers.gangs.messages import (
 from trainers.gangs.program import Program, WorkerContext, never
 from trainers.gangs.worker import output
 from trainers.gangs.worker.halting import Halts, given_up
-from trainers.gangs.worker.holdings import cores, ordinals
+from trainers.gangs.worker.holdings import cores, device, ordinals
 from trainers.gangs.worker.log_context import label_logs
 from trainers.patient_storage import PatientStorage
 from trainers.process import calm_loaded, end_surely
@@ -67,12 +68,15 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
         )
         mailbox.post(ended)
         return ended
+    here = ray.get_runtime_context()
     up = GangUp(
         gang=gang,
         workers=context.world_size,
         incarnation=incarnation,
         pids=(os.getpid(),),
-        nodes=(ray.get_runtime_context().get_node_id(),),
+        nodes=(here.get_node_id(),),
+        hosts=(socket.gethostname(),),
+        devices=(device(context.cpus, here.get_accelerator_ids().get("GPU", [])),),
         opening=opening,
     )
     mailbox.opened(up, context.rank, context.world_size)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
         as_model_knows as as_model_knows,
         check_categories as check_categories,
         check_method as check_method,
+        codes_known as codes_known,
         has_categories as has_categories,
     )
     from trainers.xgboost.matrices.external import (

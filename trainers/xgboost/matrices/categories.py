@@ -89,15 +89,47 @@ def as_model_knows(model: Any, frame: Any) -> Any:
     Args:
         model: an `xgboost.Booster`, trained here or by hand.
         frame: has the model's features among its columns.
+
+    Raises:
+        DataError: a column holds numbers alone, and the model knows text.
     """
     import pandas as pd
 
     known = dict(model.get_categories(export_to_arrow=True).to_arrow())
     coded = {}
     for name, values in ((name, of.to_pylist()) for name, of in known.items() if of is not None):
-        codes = pd.Index(values, dtype=object).get_indexer(frame[name].astype(object))
-        coded[name] = pd.Categorical.from_codes(codes, values)
+        coded[name] = pd.Categorical.from_codes(codes_known(name, values, frame[name]), values)
     return as_xgboost_takes(frame.assign(**coded)[model.feature_names])
+
+
+def codes_known(name: str, values: Sequence[Any], column: Any) -> Any:
+    """Places of a column's values among the categories that a model knows, as an array; -1 where it knows none.
+
+    Args:
+        name: the column's.
+        values: the categories, by code: text, or whole numbers.
+        column: a pandas Series of values, text that numbers are written as among them, or of categories.
+
+    Raises:
+        DataError: the column holds numbers alone, and the model knows text.
+    """
+    import pandas as pd
+
+    column = column.astype(object)
+    codes = pd.Index(values, dtype=object).get_indexer(column)
+    text = column.map(lambda value: isinstance(value, str)).to_numpy(bool)
+    if all(isinstance(value, str) for value in values):
+        if column.notna().any() and not text.any():
+            raise DataError(
+                f"column {name!r} holds numbers, such as {column.dropna().iloc[0]!r}, and the model was trained on "
+                f"text there, such as {values[0]!r}; write them as that text"
+            )
+        return codes
+    if text.any():  # Cells of CSV files: as they are first, as a number of 18 digits is no float.
+        codes[text] = pd.Index([str(value) for value in values], dtype=object).get_indexer(column[text])
+        rest = text & (codes < 0)
+        codes[rest] = pd.Index(values, dtype=object).get_indexer(pd.to_numeric(column[rest], errors="coerce"))
+    return codes
 
 
 def _plain(value: Any) -> bool:

@@ -264,8 +264,15 @@ def _up(gang: _Gang, pid: int | None = None, opening: dict[str, float] | None = 
         workers=gang.group.bundle_count,
         incarnation=uuid.uuid4().hex,
         pids=() if pid is None else (pid,),
+        hosts=_hosts(gang.group),
         opening=opening or {},
     )
+
+
+def _hosts(group: PlacementGroup) -> tuple[str, ...]:
+    """The machine of each actor."""
+    names = {node["NodeID"]: node["NodeManagerHostname"] for node in ray.nodes()}
+    return tuple(names.get(node, node) for node in placement_group_table(group)["bundles_to_node_id"].values())
 
 
 def _release(gang: _Gang) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from hpo.record import JobRow, Store, TrialQuery, TrialRow, is_training
+from hpo.serve.aws.creating import request_of
 from hpo.serve.aws.errors import ServiceError, invalid
 from hpo.serve.aws.keys import AccessKey
 from trainers.errors import NoJobError
@@ -27,6 +29,7 @@ class Caller:
         tables: of images and instance types.
         key: by which the request is signed.
         region: for which it is signed; it stands in ARNs and means nothing else.
+        again: whether its client has sent the request before, and had no answer in time.
     """
 
     store: Store
@@ -35,6 +38,7 @@ class Caller:
     key: AccessKey
     region: str
     account: str = "000000000000"
+    again: bool = False
 
     def arn(self, kind: str, name: str) -> str:
         """The ARN of a job."""
@@ -97,16 +101,41 @@ class Caller:
         return (job, found[0][1]) if found else None
 
 
-def check_new(caller: Caller, name: str, what: str) -> None:
-    """Refuses a name that a job has.
+def create_once(
+    caller: Caller,
+    name: str,
+    what: str,
+    request: dict[str, Any],
+    create: Callable[[str | None, dict[str, Any], Any], None],
+) -> None:
+    """Creates a job, where the same request has not done so before its client sent it again.
+
+    Args:
+        caller: who asks.
+        name: the job's.
+        what: it is, in the message.
+        request: checked.
+        create: creates it: given the record's URL, the request and the tables.
 
     Raises:
-        ServiceError: it is such a name.
+        ServiceError: a job has the name, also one that was created meanwhile; or it does not go.
     """
-    try:
-        caller.store.job(name)
-    except NoJobError:
+    if _is_there(caller, name, what, request):
         return
+    try:
+        create(caller.store_url, request, caller.tables)
+    except ServiceError:
+        if not _is_there(caller, name, what, request):
+            raise
+
+
+def _is_there(caller: Caller, name: str, what: str, request: dict[str, Any]) -> bool:
+    try:
+        job = caller.store.job(name)
+    except NoJobError:
+        return False
+    if caller.again and request_of(job) == request:
+        return True
     raise ServiceError("ResourceInUse", f"{what} names must be unique, and there is a job named {name!r}")
 
 

@@ -17,10 +17,12 @@ class Operation:
     Args:
         call: answers a request.
         acts: whether it changes anything.
+        creates: whether it creates a job, which may take minutes.
     """
 
     call: Callable[[Caller, dict[str, Any]], dict[str, Any]]
     acts: bool = False
+    creates: bool = False
 
 
 def _identity(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:
@@ -29,13 +31,13 @@ def _identity(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:
 
 
 OPERATIONS = {
-    ("sagemaker", "CreateHyperParameterTuningJob"): Operation(tuning_jobs.create, acts=True),
+    ("sagemaker", "CreateHyperParameterTuningJob"): Operation(tuning_jobs.create, acts=True, creates=True),
     ("sagemaker", "DescribeHyperParameterTuningJob"): Operation(tuning_jobs.described),
     ("sagemaker", "ListHyperParameterTuningJobs"): Operation(tuning_jobs.listed),
     ("sagemaker", "ListTrainingJobsForHyperParameterTuningJob"): Operation(tuning_jobs.trainings),
     ("sagemaker", "StopHyperParameterTuningJob"): Operation(tuning_jobs.stop, acts=True),
     ("sagemaker", "DeleteHyperParameterTuningJob"): Operation(tuning_jobs.delete, acts=True),
-    ("sagemaker", "CreateTrainingJob"): Operation(training_jobs.create, acts=True),
+    ("sagemaker", "CreateTrainingJob"): Operation(training_jobs.create, acts=True, creates=True),
     ("sagemaker", "DescribeTrainingJob"): Operation(training_jobs.described),
     ("sagemaker", "ListTrainingJobs"): Operation(training_jobs.listed),
     ("sagemaker", "StopTrainingJob"): Operation(training_jobs.stop, acts=True),

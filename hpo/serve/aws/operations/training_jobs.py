@@ -9,7 +9,7 @@ from hpo.record import JobRow, Key, TrialQuery, TrialRow, is_training
 from hpo.sagemaker import describe_training, read_training, stop_trial, training_job_statuses, tuned_trials
 from hpo.serve.aws.creating import create_training_job, request_of
 from hpo.serve.aws.errors import invalid
-from hpo.serve.aws.operations.caller import TRAINING, TUNING, Caller, check_new
+from hpo.serve.aws.operations.caller import TRAINING, TUNING, Caller, create_once
 from hpo.serve.aws.operations.paging import behind, descending, found_page, span, within
 from hpo.serve.aws.operations.tuning_jobs import BY, delete_job, stop_job, with_resources
 from trainers.errors import ConfigurationError
@@ -37,8 +37,7 @@ _ASKED = (
 def create(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:
     """CreateTrainingJob."""
     name = request[_NAME]
-    check_new(caller, name, "Training job")
-    create_training_job(caller.store_url, request, caller.tables)
+    create_once(caller, name, "Training job", request, create_training_job)
     return {"TrainingJobArn": caller.arn(TRAINING, name)}
 
 

@@ -10,7 +10,7 @@ from hpo.record import JobRow, Key, Store, TrialQuery, TrialRow, is_training, st
 from hpo.sagemaker import counters, describe, describe_trial, overviews, training_job_statuses, tuned_trials
 from hpo.serve.aws.creating import create_tuning_job, request_of
 from hpo.serve.aws.errors import ServiceError, invalid
-from hpo.serve.aws.operations.caller import TRAINING, TUNING, Caller, check_new
+from hpo.serve.aws.operations.caller import TRAINING, TUNING, Caller, create_once
 from hpo.serve.aws.operations.paging import descending, found_page, page, within
 
 _NAME, _STATUS = "HyperParameterTuningJobName", "HyperParameterTuningJobStatus"
@@ -28,8 +28,7 @@ LONGEST_REASON = 1024
 def create(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:
     """CreateHyperParameterTuningJob."""
     name = request[_NAME]
-    check_new(caller, name, "Hyperparameter tuning job")
-    create_tuning_job(caller.store_url, request, caller.tables)
+    create_once(caller, name, "Hyperparameter tuning job", request, create_tuning_job)
     return {"HyperParameterTuningJobArn": caller.arn(TUNING, name)}
 
 

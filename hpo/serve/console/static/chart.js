@@ -1,7 +1,7 @@
 /** Chart on a canvas: sharp on any screen, drawn a few milliseconds at a time, so that thousands of marks hold nothing up. */
 
 import { fill, h } from "./dom.js";
-import { number } from "./format.js";
+import { duration, number } from "./format.js";
 
 const SLICE = 8; // Milliseconds of drawing in one frame.
 export const HUES = ["--c0", "--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7"];
@@ -132,11 +132,14 @@ export function chart({ label, height, left = 56, draw, find, mark, tell, open }
   };
 }
 
-/** Even steps between two values. @param {number} low @param {number} high @param {number} [most] */
-export function ticks(low, high, most = 5) {
+const TIMES = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14_400, 43_200, 86_400]; // Seconds.
+
+/** Even steps between two values, or between two times in seconds. @param {number} low @param {number} high @param {number} [most] @param {boolean} [time] */
+export function ticks(low, high, most = 5, time = false) {
   const rough = (high - low) / most || 1;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough) || rough;
+  const steps = [1, 2, 5, 10].map((each) => each * power);
+  const step = (time && TIMES.find((each) => rough > 0.5 && each >= rough)) || steps.find((each) => each >= rough) || rough;
   const found = [];
   for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + step * 1e-6; at += step) found.push(Number(at.toPrecision(12)));
   return found;
@@ -154,7 +157,7 @@ export function axes(context, box, ink, { x, y, nameX, showX = (v) => number(v, 
   context.fillStyle = ink("--quiet");
   context.textBaseline = "middle";
   context.textAlign = "right";
-  for (const value of ticks(...y)) {
+  for (const value of ticks(...y, 5, showY === duration)) {
     const at = Math.round(toY(value)) + 0.5;
     context.beginPath();
     context.moveTo(box.left, at);
@@ -164,10 +167,12 @@ export function axes(context, box, ink, { x, y, nameX, showX = (v) => number(v, 
   }
   context.textAlign = "center";
   context.textBaseline = "top";
-  for (const value of ticks(...x, Math.max(2, box.width / 110))) context.fillText(showX(value), toX(value), box.top + box.height + 7);
+  const free = box.left + box.width - (nameX ? context.measureText(nameX).width + 20 : 0);
+  for (const value of ticks(...x, Math.max(2, box.width / 110), showX === duration)) {
+    if (toX(value) <= free) context.fillText(showX(value), toX(value), box.top + box.height + 7);
+  }
   context.textAlign = "right";
-  context.textBaseline = "bottom";
-  context.fillText(nameX, box.left + box.width, box.top + box.height - 3);
+  context.fillText(nameX, box.left + box.width, box.top + box.height + 7);
 }
 
 /**

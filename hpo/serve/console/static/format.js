@@ -23,8 +23,8 @@ export function duration(seconds) {
   if (seconds < 60) return `${number(seconds, 3)} s`;
   const whole = Math.round(seconds);
   const [days, hours, minutes] = [Math.floor(whole / 86400), Math.floor(whole / 3600) % 24, Math.floor(whole / 60) % 60];
-  if (days) return `${days} d ${hours} h`;
-  return hours ? `${hours} h ${minutes} min` : `${minutes} min ${whole % 60} s`;
+  const [large, small] = days ? [`${days} d`, hours && `${hours} h`] : hours ? [`${hours} h`, minutes && `${minutes} min`] : [`${minutes} min`, whole % 60 && `${whole % 60} s`];
+  return small ? `${large} ${small}` : large;
 }
 
 /** @param {string | null | undefined} iso */

@@ -19,7 +19,7 @@ export class JobData {
     /** @type {{gang: string, trial: string, kind: string, from: number, to: number, seconds: number}[]} */ this.ledger = [];
     /** @type {{id: string, at: string, text: string}[]} */ this.lines = [];
     /** @type {any[]} */ this.acts = [];
-    /** @type {any[]} */ this.gangs = [];
+    /** @type {{gangs: any[], starting: number}} */ this.gangs = { gangs: [], starting: 0 };
     this.gone = false;
     /** @type {any[] | null} */ this.early = null; // Reports that come while the curves are read.
   }
@@ -61,7 +61,7 @@ export class JobData {
       get(base), get(`${base}/summary`), get(`${base}/plan`), get(`${base}/forecast`), this.readTrials(base),
       get(`${base}/ledger`), get(`${base}/lines`), get(`${base}/acts`), get(`${base}/gangs`),
     ]);
-    Object.assign(this, { job, summary, plan: plan.plan, forecast: forecast.forecast, trials, lines: lines.lines, acts: acts.acts, gangs: gangs.gangs });
+    Object.assign(this, { job, summary, plan: plan.plan, forecast: forecast.forecast, trials, lines: lines.lines, acts: acts.acts, gangs });
     this.ledger = [];
     this.addLedger(ledger);
     this.early = [];
@@ -90,8 +90,14 @@ export class JobData {
     return found;
   }
 
-  async readGangs() {
-    this.gangs = (await get(`${path("jobs", this.name)}/gangs`)).gangs;
+  /** What no event tells: gangs and forecast, and once the job's status is another, its limits and plan. */
+  async readNow() {
+    const base = path("jobs", this.name);
+    const status = this.summary.HyperParameterTuningJobStatus;
+    const other = status !== this.job.HyperParameterTuningJobStatus;
+    const [gangs, forecast, job, plan] = await Promise.all([
+      get(`${base}/gangs`), get(`${base}/forecast`), other ? get(base) : this.job, other ? get(`${base}/plan`) : { plan: this.plan }]);
+    Object.assign(this, { gangs, forecast: forecast.forecast, job, plan: plan.plan });
   }
 
   /** @param {string} kind @param {any} value @returns {boolean} whether anything is another */

@@ -2,10 +2,8 @@
 
 import { axes, chart, scales } from "./chart.js";
 import { duration } from "./format.js";
+import { hue } from "./gangs.js";
 
-/** @type {Record<string, string>} */
-const HUES = { training: "--c0", starting: "--c3", checkpointing: "--c2", idle: "--idle", probe: "--c4", restoring: "--c6", loading: "--c5" };
-export const hue = (/** @type {string} */ kind) => HUES[kind] || "--c7";
 const ROW = 22;
 
 /** @typedef {import("./jobdata.js").JobData} JobData */
@@ -62,53 +60,100 @@ export function gantt(data, open) {
 
 const short = (/** @type {string} */ text) => (text.length > 13 ? `…${text.slice(-12)}` : text);
 
+/**
+ * What was expected, as the picture has it; null where there is no forecast.
+ * While the job runs, the picture has room for all of it: the bill grows towards it.
+ * @param {JobData} data @param {number} total @returns {{seconds: number, wall: number, most: number, shown: boolean} | null}
+ */
+function forecastOf(data, total) {
+  const { expected, at_most: most } = data.forecast || {};
+  if (typeof expected?.worker_seconds !== "number") return null;
+  const runs = data.summary?.HyperParameterTuningJobStatus === "InProgress";
+  return {
+    seconds: expected.worker_seconds, wall: expected.wall_seconds || 0, most: most?.worker_seconds || 0,
+    shown: runs || expected.worker_seconds <= 4 * total, // Of a job that is over, one far above would flatten the bill.
+  };
+}
+
 /** @param {JobData} data */
 export function billChart(data) {
-  /** @type {[number, number]} */
-  let x = [0, 1];
-  return chart({
-    label: "Billed worker-seconds over time, by kind, with the forecast; the table beside has the sums", height: 240, left: 72,
+  const total = () => data.ledger.reduce((sum, each) => sum + each.seconds, 0);
+  const made = chart({
+    label: "Billed worker-seconds over time", height: 260, left: 72,
     *draw(context, box, ink) {
-      x = span(data);
-      const kinds = [...new Set(data.ledger.map((each) => each.kind))].sort((a, b) => Number(a === "idle") - Number(b === "idle"));
-      const columns = Math.max(2, Math.min(400, Math.floor(box.width / 2)));
-      const sums = kinds.map(() => new Float64Array(columns + 1));
-      for (const each of data.ledger) {
-        const place = Math.min(columns, Math.ceil(((each.to - x[0]) / (x[1] - x[0])) * columns));
-        sums[kinds.indexOf(each.kind)][Math.max(0, place)] += each.seconds;
-      }
-      for (const sum of sums) for (let at = 1; at <= columns; at += 1) sum[at] += sum[at - 1];
-      const total = sums.reduce((whole, sum) => whole + sum[columns], 0);
-      const lines = /** @type {[string, number][]} */ ([["expected", data.forecast?.expected?.worker_seconds], ["at most", data.forecast?.at_most?.worker_seconds]]
-        .filter(([, value]) => typeof value === "number"));
-      // A bound far above the bill would flatten it.
-      const near = lines.filter(([, value]) => value <= 4 * total);
-      const y = /** @type {[number, number]} */ ([0, Math.max(total, ...near.map(([, value]) => value), 1e-9) * 1.05]);
-      const [, toY] = scales(box, x, y);
-      axes(context, box, ink, { x: [0, x[1] - x[0]], y, nameX: "", showX: duration, showY: duration });
-      const below = new Float64Array(columns + 1);
-      for (const [index, kind] of kinds.entries()) {
-        const toX = (/** @type {number} */ at) => box.left + (at / columns) * box.width;
-        context.beginPath();
-        for (let at = 0; at <= columns; at += 1) context.lineTo(toX(at), toY(below[at] + sums[index][at]));
-        for (let at = columns; at >= 0; at -= 1) context.lineTo(toX(at), toY(below[at]));
-        context.fillStyle = ink(hue(kind));
-        context.fill();
-        for (let at = 0; at <= columns; at += 1) below[at] += sums[index][at];
-        yield;
-      }
+      const [begin, now] = span(data);
+      const sum = total();
+      const forecast = forecastOf(data, sum);
+      const x = /** @type {[number, number]} */ ([0, Math.max(now - begin, forecast?.shown ? forecast.wall : 0)]);
+      const top = Math.max(sum, forecast?.shown ? forecast.seconds : 0, 1e-9);
+      const most = forecast?.shown && forecast.most > 1.08 * forecast.seconds && forecast.most <= 2 * top ? forecast.most : 0;
+      const y = /** @type {[number, number]} */ ([0, Math.max(top, most) * 1.08]);
+      const [toX, toY] = scales(box, x, y);
+      axes(context, box, ink, { x, y, nameX: "", showX: duration, showY: duration });
+      yield* bill(context, data, [begin, now], toX, toY, ink);
       context.setLineDash([6, 4]);
+      context.lineWidth = 1.5;
       context.strokeStyle = context.fillStyle = ink("--ink");
-      context.textAlign = "left";
       context.textBaseline = "bottom";
-      for (const [name, value] of near) {
+      if (forecast?.shown) {
         context.beginPath();
-        context.moveTo(box.left, toY(value));
-        context.lineTo(box.left + box.width, toY(value));
+        context.moveTo(toX(0), toY(0));
+        context.lineTo(toX(forecast.wall), toY(forecast.seconds));
+        context.lineTo(box.left + box.width, toY(forecast.seconds));
         context.stroke();
-        context.fillText(`forecast, ${name}`, box.left + 6, toY(value) - 2);
+        context.textAlign = "right";
+        context.fillText(`forecast, ${duration(forecast.seconds)}`, box.left + box.width, toY(forecast.seconds) - 2);
+      } else if (forecast) {
+        context.textAlign = "left";
+        context.fillText(`forecast, ${duration(forecast.seconds)}: far above`, box.left + 6, box.top + 12);
+      }
+      if (most) {
+        context.beginPath();
+        context.moveTo(box.left, toY(most));
+        context.lineTo(box.left + box.width, toY(most));
+        context.stroke();
+        context.textAlign = "left";
+        context.fillText(`at most, ${duration(most)}`, box.left + 6, toY(most) - 2);
       }
       context.setLineDash([]);
     },
   });
+  return {
+    element: made.element,
+    redraw: () => {
+      const forecast = forecastOf(data, total());
+      made.describe(`Billed worker-seconds over time: ${duration(total())}${forecast ? ` of the ${duration(forecast.seconds)} that were forecast` : ""}; the table beside has the sums`);
+      made.redraw();
+    },
+  };
+}
+
+/**
+ * The bill by kind, one upon the other, step by step.
+ * @param {CanvasRenderingContext2D} context @param {JobData} data @param {[number, number]} times Unix seconds
+ * @param {(value: number) => number} toX @param {(value: number) => number} toY @param {import("./chart.js").Ink} ink
+ */
+function* bill(context, data, [begin, now], toX, toY, ink) {
+  const kinds = [...new Set(data.ledger.map((each) => each.kind))].sort((a, b) => Number(a === "idle") - Number(b === "idle"));
+  const columns = Math.max(2, Math.min(400, Math.floor((toX(now - begin) - toX(0)) / 2)));
+  const sums = kinds.map(() => new Float64Array(columns + 1));
+  for (const each of data.ledger) {
+    // What was billed for a stretch of time grew in it, evenly.
+    const [first, last] = [each.from, each.to].map((time) => Math.max(0, Math.min(columns, Math.ceil(((time - begin) / (now - begin)) * columns))));
+    const part = each.seconds / Math.max(1, last - first);
+    for (let at = first + 1; at <= last; at += 1) sums[kinds.indexOf(each.kind)][at] += part;
+    if (last <= first) sums[kinds.indexOf(each.kind)][last] += part;
+  }
+  for (const sum of sums) for (let at = 1; at <= columns; at += 1) sum[at] += sum[at - 1];
+  const below = new Float64Array(columns + 1);
+  const place = (/** @type {number} */ at) => toX((at / columns) * (now - begin));
+  for (const [index, kind] of kinds.entries()) {
+    context.beginPath();
+    for (let at = 0; at <= columns; at += 1) context.lineTo(place(at), toY(below[at] + sums[index][at]));
+    for (let at = columns; at >= 0; at -= 1) context.lineTo(place(at), toY(below[at]));
+    context.fillStyle = ink(hue(kind));
+    context.fill();
+    for (let at = 0; at <= columns; at += 1) below[at] += sums[index][at];
+    yield;
+  }
 }

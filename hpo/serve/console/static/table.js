@@ -10,7 +10,8 @@ import { fill, h } from "./dom.js";
  * @property {(row: T) => any} [show] what the cell has; the value where it is left out
  * @property {string} [width] of CSS's grid
  * @property {boolean} [right] aligned
- * @property {boolean} [wide] left out on a phone
+ * @property {boolean} [tail] where it is too long, its end is shown
+ * @property {number} [from] width of the window, in CSS pixels, from which it is shown
  */
 
 /**
@@ -26,12 +27,11 @@ export function table({ label, columns, href, sort, down = false, empty = "Nothi
   let descending = down;
   let height = 36;
   let waiting = 0;
-  const narrow = matchMedia("(max-width: 640px)");
   const head = h("div", { class: "row head", role: "row" });
   const body = h("div", { class: "rows", role: "rowgroup" });
   const frame = h("div", { class: "table", role: "table", "aria-label": label, tabindex: "0" },
     h("div", { role: "rowgroup", class: "heads" }, head), body);
-  const shown = () => columns.filter((column) => !(narrow.matches && column.wide));
+  const shown = () => columns.filter((column) => window.innerWidth >= (column.from || 0));
 
   const heads = () => {
     const all = shown();
@@ -85,7 +85,7 @@ export function table({ label, columns, href, sort, down = false, empty = "Nothi
     }, all.map((column, number) => {
       const content = (column.show || column.value)(row);
       return h("div", { role: "cell", class: column.right ? "right" : "" },
-        number === 0 ? h("a", { href: href(row), tabindex: first + index === 0 || held ? "0" : "-1" }, content) : content);
+        number === 0 ? h("a", { href: href(row), class: column.tail ? "tail" : null, tabindex: first + index === 0 || held ? "0" : "-1" }, h("bdi", {}, content)) : content);
     }))));
     if (place && Number(place) > 1) focus(Number(place) - 2, true);
   };

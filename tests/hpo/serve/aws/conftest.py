@@ -64,7 +64,7 @@ def client(endpoint: str, key: AccessKey) -> Client:
             endpoint_url=endpoint,
             aws_access_key_id=signer.id,
             aws_secret_access_key=signer.secret,
-            config=Config(retries={"total_max_attempts": 1}, **config),
+            config=Config(**{"retries": {"total_max_attempts": 1}, "read_timeout": 300, **config}),
         )
 
     return made

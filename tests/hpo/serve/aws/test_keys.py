@@ -67,7 +67,7 @@ def test_calls_that_come_too_fast_are_throttled_and_a_broken_file_lets_nobody_in
     def unused() -> Store:
         raise AssertionError("the record is not asked")
 
-    door = AwsDoor(unused, None, keys, None, run, lambda: datetime.now(UTC), Rates(0.001, 1))
+    door = AwsDoor(unused, None, keys, None, run, run, lambda: datetime.now(UTC), Rates(0.001, 1))
     headers = {"X-Amz-Target": "SageMaker.ListModels", "Host": "here"}
     signed = AWSRequest(method="POST", url="http://here/", data=b"{}", headers=headers)
     SigV4Auth(Credentials(key.id, key.secret), "sagemaker", "eu-central-1").add_auth(signed)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +17,10 @@ from botocore.exceptions import ClientError
 from hpo.record import JobRow, LineRow, Store
 from hpo.serve import Keys
 from hpo.serve.aws import AccessKey
+from hpo.serve.aws.creating.jobs import REQUEST
+from hpo.serve.aws.errors import ServiceError
+from hpo.serve.errors import RefusedError
+from hpo.serve.service import ACTORS
 from tests.support.listed import job, spec
 from tests.support.recorded import record
 from tests.support.rows import report
@@ -252,6 +258,66 @@ def test_creation_is_checked_before_anything_else(store: Store, client: Client) 
             StoppingCondition={"MaxRuntimeInSeconds": 60},
         )
     assert len(store.jobs()) == 1
+
+
+ASKED: dict[str, Any] = {
+    "AlgorithmSpecification": {"TrainingInputMode": "File"},
+    "OutputDataConfig": {"S3OutputPath": "s3://b/o"},
+    "ResourceConfig": {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 1},
+    "RoleArn": "arn:aws:iam::111122223333:role/anybody",
+    "StoppingCondition": {},
+}
+
+
+def test_a_creation_that_a_client_asks_for_again_since_it_took_long_is_the_first(
+    store: Store, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def create(url: str | None, request: dict[str, Any], tables: Any) -> None:
+        asked = spec() | {REQUEST: request}
+        store.create_job(JobRow(name=request["TrainingJobName"], created_at=time.time(), spec=asked))
+        raise RefusedError(503, "Unavailable", "its driver has not begun")
+
+    monkeypatch.setattr("hpo.serve.aws.operations.training_jobs.create_training_job", create)
+    twice = client(retries={"total_max_attempts": 2})
+    assert twice.create_training_job(TrainingJobName="once", **ASKED)["TrainingJobArn"].endswith("/once")
+    with refused("ResourceInUse"):
+        twice.create_training_job(TrainingJobName="once", **ASKED)
+
+
+def test_of_two_creations_at_once_the_second_s_name_is_in_use(
+    store: Store, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def create(url: str | None, request: dict[str, Any], tables: Any) -> None:
+        running(store, request["TrainingJobName"])
+        raise ServiceError("ValidationException", "there is one of that name")
+
+    monkeypatch.setattr("hpo.serve.aws.operations.training_jobs.create_training_job", create)
+    with refused("ResourceInUse"):
+        client().create_training_job(TrainingJobName="both", **ASKED)
+
+
+def test_slow_creations_hold_nobody_up(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, over = threading.Semaphore(0), threading.Event()
+
+    def create(*_: Any) -> None:
+        begun.release()
+        assert over.wait(120), "the test has not let creations go on within 120 s"
+
+    monkeypatch.setattr("hpo.serve.aws.operations.training_jobs.create_training_job", create)
+    sagemaker = client(read_timeout=120, max_pool_connections=8)
+    with ThreadPoolExecutor(ACTORS) as pool:
+        made = [
+            pool.submit(sagemaker.create_training_job, TrainingJobName=f"slow-{at}", **ASKED) for at in range(ACTORS)
+        ]
+        try:
+            assert all(begun.acquire(timeout=60) for _ in made)
+            found = client(read_timeout=20).describe_hyper_parameter_tuning_job(**{NAME: "bank"})
+        finally:
+            over.set()
+        assert found["HyperParameterTuningJobStatus"] == "Completed"
+        assert [each.result(60)["TrainingJobArn"].rpartition("/")[2] for each in made] == [
+            f"slow-{at}" for at in range(ACTORS)
+        ]
 
 
 def test_a_recorded_search_is_described(store: Store, client: Client, tmp_path: Path) -> None:

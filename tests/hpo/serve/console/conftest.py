@@ -6,14 +6,17 @@ import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from hpo.record import Store
 from tests.support.console import Served, put
 from tests.support.programs import CHROMIUM
 from tests.support.rows import sqlite_url
 
-PATIENCE_MS = 60_000
+PATIENCE_MS = 180_000
+"""Of all that is waited for in the browser: a job's driver takes its time to come up on a busy machine."""
+
+expect.set_options(timeout=PATIENCE_MS)  # It holds for the whole process, so that no module says another one.
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +53,7 @@ def visit(chromium: Browser, served: Served) -> Iterator[Callable[..., Page]]:
     """Opens a page of the console; a complaint of the browser fails the test."""
     contexts, complaints = [], []
 
-    def go(place: str, *, width: int = 1280, scheme: str = "light") -> Page:
+    def go(place: str, *, width: int = 1280, scheme: str = "light", token: str = "") -> Page:
         context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
         context.set_default_timeout(PATIENCE_MS)
         contexts.append(context)
@@ -58,7 +61,7 @@ def visit(chromium: Browser, served: Served) -> Iterator[Callable[..., Page]]:
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
         page.on("console", lambda said: complaints.append(said.text) if "Security Policy" in said.text else None)
-        page.goto(served.login)
+        page.goto(f"{served.base}/login?token={token}" if token else served.login)
         page.locator("#main h1").wait_for()
         page.goto(f"{served.base}/{place}")
         return page

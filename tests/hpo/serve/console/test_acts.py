@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,10 +10,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from hpo.record import Store
+from hpo.serve import Tokens
+from tests.support.console import Served
 from tests.support.small_job import write_job
 
 pytestmark = pytest.mark.system
-expect.set_options(timeout=120_000)
 
 Visit = Callable[..., Page]
 
@@ -46,6 +48,21 @@ def test_a_job_is_made_cloned_and_deleted(visit: Visit, record: Store, tmp_path:
     expect(title).to_contain_text("made")
     expect(page.locator("h1 .chip")).to_have_attribute("data-status", "Completed")
     assert "person" in {by for _, by in done(record, "made")}
+    forecast = record.job("made").summary["forecast"]["expected"]["worker_seconds"]
+    told = page.locator("section[aria-label=Bill] canvas[role=img]").get_attribute("aria-label") or ""
+    assert f"of the {forecast:.3g} s that were forecast" in told
+
+    page.get_by_role("button", name="Resume", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Resume made?")
+    expect(dialog.get_by_label("max_jobs")).to_have_attribute("placeholder", "2")
+    dialog.get_by_label("max_jobs").fill("4")
+    dialog.get_by_role("button", name="Resume").click()
+    trials = page.get_by_role("table", name="Trials").locator(".rows a")
+    expect(trials).to_have_count(4)
+    expect(page.locator("h1 .chip")).to_have_attribute("data-status", "Completed")
+    assert [act.arguments["max_jobs"] for act in record.acts("made") if act.kind == "raised"] == [[2, 4]]
+    assert {("raised", "person"), ("resumed", "person")} <= set(done(record, "made"))
+    expect(page.locator("section[aria-label=Acts]")).to_contain_text("person raised")
 
     page.get_by_role("link", name="Clone").click()
     expect(title).to_have_text("Clone of made")
@@ -58,7 +75,7 @@ def test_a_job_is_made_cloned_and_deleted(visit: Visit, record: Store, tmp_path:
     expect(title).to_contain_text("copied")
     expect(page.locator("h1 .chip")).to_have_attribute("data-status", "Completed")
     assert record.job("copied").spec["hyperparameter_ranges"]["eta"]["max_value"] == 0.5
-    assert record.job("copied").spec["max_jobs"] == 2
+    assert record.job("copied").spec["max_jobs"] == 4
 
     page.get_by_role("button", name="Delete").click()
     dialog = page.get_by_role("dialog", name="Delete copied?")
@@ -82,11 +99,59 @@ def test_a_job_under_way_takes_a_trial_is_stopped_and_goes_on(visit: Visit, reco
     dialog.get_by_role("button", name="Add").click()
     expect(dialog.get_by_text("It is noted")).to_be_visible()
     dialog.get_by_role("button", name="Close").click()
+
+    gangs = page.locator("section[aria-label=Gangs]")
+    expect(gangs.get_by_role("status")).to_have_text("1 up")
+    row = gangs.locator("tbody tr")
+    expect(row.locator("[data-does=serves] a")).to_be_visible()
+    expect(row).to_contain_text(socket.gethostname())
+    stopped = row.locator("[data-does=serves] a").inner_text()
+    row.locator("[data-does=serves] a").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text(stopped)
+    page.get_by_role("button", name="Stop this trial").click()
+    page.get_by_role("button", name="Stop the trial").click()
+    expect(page.locator("h1 .chip")).to_have_attribute("data-status", "Stopped")
+    page.get_by_role("link", name="← long").click()
+    expect(page.locator("h1 .chip")).to_have_attribute("data-status", "InProgress")
+    expect(row.locator("[data-does=serves] a")).not_to_have_text(stopped)  # The job goes on with another.
+
     page.get_by_role("button", name="Stop", exact=True).click()
     page.get_by_role("button", name="Stop the job").click()
     expect(page.locator("h1 .chip")).to_have_attribute("data-status", "Stopped")
     kinds = [kind for kind, by in done(record, "long") if by == "person"]
-    assert {"trial_added", "stopped"} <= set(kinds)
+    assert {"trial_added", "trial_stopped", "stopped"} <= set(kinds)
+    expect(gangs.get_by_role("status")).to_have_text("1 released")
+
+
+def test_a_token_that_may_look_finds_every_act_refused(visit: Visit, record: Store, served: Served) -> None:
+    token = Tokens(served.folder / "tokens.json").add("looker", "look")
+    before = record.acts("sixty")
+    page = visit("#/jobs/sixty", token=token)
+    expect(page.locator("#who")).to_have_text("looker, may look")
+    for place, count in (("#/jobs/sixty", 5), ("#/jobs/sixty/trials/sixty-003", 1)):
+        page.goto(f"{served.base}/{place}")
+        acts = page.get_by_role("group", name="Acts").get_by_role("button")
+        expect(acts).to_have_count(count)
+        for button in acts.all():
+            expect(button).to_have_attribute("aria-disabled", "true")
+            expect(button).to_have_attribute("title", "your token may look, not act")
+            button.click(force=True)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.goto(f"{served.base}/#/jobs")
+    expect(page.get_by_role("button", name="New job")).to_have_attribute("aria-disabled", "true")
+    page.goto(f"{served.base}/#/new")
+    expect(page.get_by_text("may look, not act")).to_be_visible()
+    for name in ("Check", "Start"):
+        expect(page.get_by_role("button", name=name, exact=True)).to_be_disabled()
+    acting = """async ([method, path]) => {
+        const { csrf } = await (await fetch("/api/session")).json();
+        const sent = { method, headers: { "X-CSRF-Token": csrf } };
+        return (await fetch(`/api${path}`, method === "POST" ? { ...sent, body: "{}" } : sent)).status;
+    }"""
+    posts = ("stop", "resume", "trials", "trials/sixty-003/stop", "deploy")
+    asked = [("POST", "/jobs"), *(("POST", f"/jobs/sixty/{act}") for act in posts), ("DELETE", "/jobs/sixty")]
+    assert {tuple(each): page.evaluate(acting, list(each)) for each in asked} == dict.fromkeys(asked, 403)
+    assert record.acts("sixty") == before
 
 
 def test_a_wrong_file_is_told_at_its_fields(visit: Visit, tmp_path: Path) -> None:

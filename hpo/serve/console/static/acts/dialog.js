@@ -2,6 +2,9 @@
 
 import { fill, h } from "../dom.js";
 
+/** Why nothing goes for a token that may look. */
+export const LOOKS = "your token may look, not act";
+
 /**
  * @typedef {object} Question
  * @property {string} title

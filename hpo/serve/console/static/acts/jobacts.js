@@ -4,9 +4,7 @@ import { fill, h } from "../dom.js";
 import * as api from "../api.js";
 
 const { path, session } = api;
-import { actButton, ask } from "./dialog.js";
-
-const LOOKS = "your token may look, not act";
+import { LOOKS, actButton, ask } from "./dialog.js";
 
 /** @type {Promise<Set<string>> | null} */
 let paths = null;

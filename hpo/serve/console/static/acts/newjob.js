@@ -14,7 +14,7 @@ export function newPage(frame, cloneOf = "") {
 /** @param {string} cloneOf the job that it begins as a copy of; empty is none */
 function newJob(cloneOf) {
   const place = h("div", {}, h("p", { class: "quiet" }, "Reading the schema…"));
-  Promise.all([api.get("/schema"), api.session(), cloneOf ? api.get(`${api.path("jobs", cloneOf)}/file`) : { file: { tuning: {} }, missing: [] }]).then(
+  Promise.all([api.get("/schema"), api.session(), cloneOf ? api.get(`${api.path("jobs", cloneOf)}/file`) : { file: { trainer: { type: "xgboost" }, tuning: {} }, missing: [] }]).then(
     ([schema, who, begun]) => fill(place, page(schema, who.rights === "act", begun, cloneOf)),
     (error) => fill(place, h("p", { class: "problem" }, error.message)));
   return place;

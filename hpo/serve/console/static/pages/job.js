@@ -6,7 +6,8 @@ import { curvesChart } from "../curves.js";
 import { fill, h, throttled } from "../dom.js";
 import { address, chip, duration, number, plain, when } from "../format.js";
 import { JobData } from "../jobdata.js";
-import { billChart, gantt, hue } from "../spending.js";
+import { gangTable, hueKey, swatch } from "../gangs.js";
+import { billChart, gantt } from "../spending.js";
 import { table } from "../table.js";
 import { brackets, hasStaleness, staleness } from "../tallies.js";
 import { bill, ended, took } from "./jobs.js";
@@ -29,7 +30,7 @@ export function jobPage(frame, name) {
   const money = billChart(data);
   const filled = h("div", { class: "brackets" });
   const sums = h("div", { class: "scroll" });
-  const gangTable = h("div", { class: "scroll" });
+  const held = h("div", { class: "scroll" });
   const stale = h("div", {});
   const log = h("pre", { class: "log", tabindex: "0", "aria-label": "Log" });
   const acts = h("ol", { class: "events" });
@@ -39,7 +40,7 @@ export function jobPage(frame, name) {
     Curves: section("Learning curves", curves.element),
     Brackets: section("Brackets", filled),
     Trials: section("Trials", trials.element),
-    Gangs: section("Gangs over time", gangs.element, gangTable),
+    Gangs: section("Gangs", held, gangs.element, hueKey()),
     Bill: section("Bill", h("div", { class: "pair" }, money.element, sums)),
     Staleness: section("Staleness of gradients", stale),
     Endpoints: section("Endpoints", served.element),
@@ -65,9 +66,11 @@ export function jobPage(frame, name) {
       job.Strategy, `${job.ObjectiveType === "Minimize" ? "minimizes" : "maximizes"} ${job.ObjectiveMetricName}`,
       job.Owner && `of ${job.Owner}`, `begun ${when(job.CreationTime)}`, job.Driver?.host && `driver on ${job.Driver.host}`,
       config.RandomSeed !== undefined && `seed ${config.RandomSeed}`].filter(Boolean).join(" · "))));
-    if (job.HyperParameterTuningJobStatus !== actsOf) {
-      actsOf = job.HyperParameterTuningJobStatus;
-      fill(doing, jobActs({ ...data.job, HyperParameterTuningJobStatus: actsOf }));
+    const known = { ...data.job, HyperParameterTuningJobStatus: job.HyperParameterTuningJobStatus };
+    const allows = JSON.stringify([known.HyperParameterTuningJobStatus, config.ResourceLimits, Boolean(known.BestTrainingJob)]);
+    if (allows !== actsOf) {
+      actsOf = allows;
+      fill(doing, jobActs(known));
     }
     const best = data.best;
     const planned = Math.max(job.PlannedTrainingJobs || 0, ended(job));
@@ -87,13 +90,7 @@ export function jobPage(frame, name) {
       h("tbody", {}, seconds.map(([kind, each]) => h("tr", {}, h("td", {}, swatch(kind), kind), h("td", { class: "right" }, number(each, 4)),
         h("td", { class: "right" }, `${number((100 * each) / (all || 1), 3)} %`)))),
       h("tfoot", {}, h("tr", {}, h("th", {}, "all"), h("td", { class: "right" }, number(all, 4)), h("td", {})))));
-    fill(gangTable, h("table", {}, h("thead", {}, h("tr", {}, ["gang", "workers", "now", "trial", "busy", "billed"].map((each) => h("th", {}, each)))),
-      h("tbody", {}, data.gangs.map((gang) => {
-        const own = /** @type {number[]} */ (Object.values(gang.seconds)).reduce((sum, each) => sum + each, 0);
-        return h("tr", {}, h("td", {}, gang.gang), h("td", {}, number(gang.workers)), h("td", {}, gang.held ? gang.kind || "held" : "released"),
-          h("td", {}, gang.trial && gang.trial !== "untuned" ? h("a", { href: address(name, gang.trial) }, gang.trial) : "–"),
-          h("td", {}, `${number((100 * (own - (gang.seconds.idle || 0))) / (own || 1), 3)} %`), h("td", {}, duration(own)));
-      }))));
+    gangTable(held, data);
   };
   const said = () => {
     const bottom = log.scrollTop + log.clientHeight >= log.scrollHeight - 20;
@@ -110,7 +107,11 @@ export function jobPage(frame, name) {
     show("Staleness", hasStaleness(data));
     if (!sections.Staleness.hidden) staleness(stale, data);
   }, 500);
-  const held = throttled(() => data.readGangs().then(bills, frame.fail), 3000);
+  const now = throttled(() => data.readNow().then(() => {
+    top();
+    bills();
+    money.redraw();
+  }, (error) => { if (!data.gone) frame.fail(error); }), 2000);
   const draw = throttled(() => {
     if (data.gone) {
       fill(frame.main, h("h1", {}, name), h("p", {}, "This job was deleted. "), h("a", { href: "#/jobs" }, "All jobs"));
@@ -124,8 +125,8 @@ export function jobPage(frame, name) {
     if (parts.has("ledger")) {
       gangs.redraw();
       money.redraw();
-      held();
     }
+    if (parts.has("ledger") || parts.has("job")) now();
     if (parts.has("lines") || parts.has("acts")) said();
     if (parts.has("acts")) served.look();
     curves.describe(`Learning curves of ${data.curves.size} trials; the table of trials has their last values`);
@@ -153,9 +154,6 @@ export function figure(title, value, ...more) {
   return h("div", { class: "figure" }, h("div", { class: "quiet" }, title), h("div", { class: "value" }, value), h("div", { class: "quiet small" }, ...more));
 }
 
-/** @param {string} kind */
-const swatch = (kind) => h("span", { class: "swatch", "aria-hidden": "true", style: { background: `var(${hue(kind)})` } });
-
 /** @param {JobData} data */
 function trialTable(data) {
   const value = (/** @type {any} */ trial) => JobData.value(trial);
@@ -170,15 +168,15 @@ function trialTable(data) {
     list = table({
       label: "Trials", sort: "Value", down: !data.minimize, href: (trial) => address(data.name, trial.TrainingJobName), empty: "No trial yet.",
       columns: [
-        { name: "Trial", value: (trial) => trial.Number, show: (trial) => trial.TrainingJobName, width: "minmax(0, 1.6fr)" },
+        { name: "Trial", value: (trial) => trial.Number, show: (trial) => trial.TrainingJobName, tail: true, width: "minmax(0, 1.6fr)" },
         { name: "Status", value: (trial) => trial.Status, show: (trial) => chip(trial.Status), width: "7rem" },
         { name: "Value", value, show: (trial) => number(value(trial)), right: true, width: "5rem" },
-        { name: "Units", value: (trial) => trial.Resource, right: true, wide: true, width: "5rem" },
-        { name: "Bracket", value: (trial) => trial.Bracket, show: (trial) => number(trial.Bracket), right: true, wide: true, width: "5.5rem" },
-        { name: "Billed", value: (trial) => trial.BilledWorkerSeconds, show: (trial) => duration(trial.BilledWorkerSeconds), right: true, wide: true, width: "7rem" },
-        ...names.map((each) => ({
+        { name: "Units", value: (trial) => trial.Resource, right: true, from: 641, width: "5rem" },
+        { name: "Bracket", value: (trial) => trial.Bracket, show: (trial) => number(trial.Bracket), right: true, from: 1000, width: "5.5rem" },
+        { name: "Billed", value: (trial) => trial.BilledWorkerSeconds, show: (trial) => duration(trial.BilledWorkerSeconds), right: true, from: 800, width: "7rem" },
+        ...names.map((each, index) => ({
           name: each, value: (/** @type {any} */ trial) => trial.HyperParameters?.[each],
-          show: (/** @type {any} */ trial) => plain(trial.HyperParameters?.[each] ?? ""), right: true, wide: true,
+          show: (/** @type {any} */ trial) => plain(trial.HyperParameters?.[each] ?? ""), right: true, from: 720 + 90 * index,
         })),
       ],
     });

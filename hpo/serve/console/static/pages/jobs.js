@@ -1,6 +1,7 @@
 /** The list of jobs, with search, kept up to date. */
 
-import { follow, get } from "../api.js";
+import { LOOKS, actButton } from "../acts/dialog.js";
+import { follow, get, session } from "../api.js";
 import { fill, h, throttled } from "../dom.js";
 import { address, between, chip, duration, number, when } from "../format.js";
 import { table } from "../table.js";
@@ -23,16 +24,16 @@ export function jobsPage(frame) {
     label: "Jobs", sort: "Created", down: true, href: (job) => address(name(job)),
     empty: "No job matches. Jobs appear here as soon as they begin.",
     columns: [
-      { name: "Job", value: name, width: "minmax(0, 2fr)" },
-      { name: "Status", value: (job) => job.HyperParameterTuningJobStatus, show: (job) => chip(job.HyperParameterTuningJobStatus), width: "7rem" },
-      { name: "Best", value: (job) => job.BestObjectiveValue, show: (job) => number(job.BestObjectiveValue), right: true, width: "5rem" },
-      { name: "Trials", value: ended, show: progress, wide: true, width: "9.5rem" },
-      { name: "Metric", value: (job) => job.ObjectiveMetricName, wide: true, width: "minmax(0, 1.2fr)" },
-      { name: "Strategy", value: (job) => job.Strategy, wide: true, width: "6rem" },
-      { name: "Took", value: took, show: (job) => duration(took(job)), right: true, wide: true, width: "6.5rem" },
-      { name: "Bill", value: (job) => job.BilledCost ?? job.BilledWorkerSeconds, show: bill, right: true, wide: true, width: "6.5rem" },
-      { name: "Created", value: (job) => job.CreationTime, show: (job) => when(job.CreationTime), wide: true, width: "10.5rem" },
-      { name: "Compare", value: (job) => marked.has(name(job)), show: mark, wide: true, width: "5rem" },
+      { name: "Job", value: name, width: "minmax(0, 1.6fr)" },
+      { name: "Status", value: (job) => job.HyperParameterTuningJobStatus, show: (job) => chip(job.HyperParameterTuningJobStatus), width: "6.6rem" },
+      { name: "Best", value: (job) => job.BestObjectiveValue, show: (job) => number(job.BestObjectiveValue), right: true, width: "4.7rem" },
+      { name: "Trials", value: ended, show: progress, from: 720, width: "7.5rem" },
+      { name: "Metric", value: (job) => job.ObjectiveMetricName, from: 960, width: "minmax(0, 1fr)" },
+      { name: "Strategy", value: (job) => job.Strategy, from: 1360, width: "6rem" },
+      { name: "Took", value: took, show: (job) => duration(took(job)), right: true, from: 840, width: "5.6rem" },
+      { name: "Bill", value: (job) => job.BilledCost ?? job.BilledWorkerSeconds, show: bill, right: true, from: 720, width: "5.6rem" },
+      { name: "Created", value: (job) => job.CreationTime, show: (job) => when(job.CreationTime), from: 960, width: "9.4rem" },
+      { name: "Compare", value: (job) => marked.has(name(job)), show: mark, from: 641, width: "4.6rem" },
     ],
   });
 
@@ -55,6 +56,8 @@ export function jobsPage(frame) {
     fill(compare, `Compare ${marked.size} jobs`);
   };
   const count = h("span", { class: "quiet", role: "status" });
+  const begin = h("span", {});
+  session().then((who) => fill(begin, who.rights === "act" ? h("a", { class: "button", href: "#/new" }, "New job") : actButton("New job", LOOKS, () => {})), frame.fail);
   const draw = () => {
     const found = [...jobs.values()].filter((job) => {
       const text = [name(job), job.Owner, job.Strategy, job.ObjectiveMetricName, JSON.stringify(job.Tags || {})].join(" ").toLowerCase();
@@ -76,7 +79,7 @@ export function jobsPage(frame) {
         state = event.target.value;
         draw();
       } } }, h("option", { value: "" }, "any status"), STATES.map((each) => h("option", { value: each }, each === "InProgress" ? "in progress" : each.toLowerCase()))),
-      count, compare, h("a", { class: "button", href: "#/new" }, "New job")),
+      count, compare, begin),
     list.element);
 
   const load = async () => {
