@@ -217,21 +217,16 @@ class Channel:
             return self.source.fingerprint()
 
     def parts(self) -> Parts:
-        """Digests of files, or of columns in memory, by their names: what has changed where fingerprints differ.
-
-        Raises:
-            DataError: a file is gone, or cannot be read.
-        """
+        """Digests of files or columns by their names: what has changed where fingerprints differ; raises as they do."""
         with about(self.name):
             return self.source.parts()
 
     def digests(self) -> tuple[str | None, Parts]:
         """`fingerprint` and `parts` together, for which files are read once; raises as they do."""
         with about(self.name):
-            source = self.source
-            return (
-                source.digests() if isinstance(source, Files | LibsvmFiles) else (source.fingerprint(), source.parts())
-            )
+            if isinstance(self.source, Files | LibsvmFiles):
+                return self.source.digests()
+            return self.source.fingerprint(), self.source.parts()
 
     def expecting(self, rules: tuple[LabelRule, ...]) -> Channel:
         """The same channel, whose labels are checked by these rules wherever they are read."""
