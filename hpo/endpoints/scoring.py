@@ -110,8 +110,8 @@ class BoosterScorer:
         Raises:
             ConfigurationError: some have categories, so that rows need names.
         """
-        if self._categorical:
-            names = some_of(sorted(map(repr, self._categorical)))
+        if self._categories:
+            names = some_of(sorted(map(repr, self._categories)))
             raise ConfigurationError(
                 f"the model has categories in {names}, and libsvm files have numbers alone; give .csv or .parquet"
             )
