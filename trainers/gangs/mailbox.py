@@ -143,11 +143,14 @@ class Mailbox:
             del desk.opened[up.incarnation]
             desk.incarnation, desk.order, desk.halted, desk.lost_starts = up.incarnation, None, False, 0
             ups = [ranks[other] for other in range(world_size)]
-            of_ranks = {
-                name: tuple(value for one in ups for value in getattr(one, name))
-                for name in ("pids", "nodes", "hosts", "devices")
-            }
-            await self.post(replace(ranks[0], **of_ranks))
+            whole = replace(
+                ranks[0],
+                pids=tuple(pid for one in ups for pid in one.pids),
+                nodes=tuple(node for one in ups for node in one.nodes),
+                hosts=tuple(host for one in ups for host in one.hosts),
+                devices=tuple(device for one in ups for device in one.devices),
+            )
+            await self.post(whole)
 
     async def post(self, event: Event) -> None:
         """Hands an event to the driver."""
