@@ -120,6 +120,16 @@ def test_acts_bear_the_token_s_name(store: Store, client: TestClient, tokens: di
     assert [row.name for row in store.jobs()] == ["open"]
 
 
+def test_gangs_say_what_each_does_now(store: Store, get: Get) -> None:
+    now = {"g0": {"does": "serves", "trial": "busy-003", "places": {"left": {"2 cores": 3}}}}
+    summary = {"held": {"g0": 3, "g1": 2}, "gangs_now": now, "gangs_starting": 1}
+    store.create_job(JobRow(name="busy", created_at=1000.0, spec=store.job("bank").spec, summary=summary))
+    found = get("jobs/busy/gangs")
+    does = {each["gang"]: (each["does"], each["serves"], each["places"]) for each in found["gangs"]}
+    assert does == {"g0": ("serves", "busy-003", {"left": {"2 cores": 3}}), "g1": ("held", "", {})}
+    assert found["starting"] == 1
+
+
 def test_a_snapshot_in_memory_is_that_of_the_record(store: Store) -> None:
     from hpo.serve.following import FollowedJob
 
