@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+
+import psutil
 
 from hpo.record import LedgerRow, Store
 from hpo.report import JobData
@@ -53,6 +56,13 @@ class Served:
         assert self.process is not None
         self.process.terminate()
         self.process.communicate(timeout=60)
+
+    def kill_all(self) -> None:
+        """Kills what it has started and what that has: drivers and endpoints of a test that failed would go on."""
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                if process.environ().get("WARMBAND_HOME") == str(self.folder):
+                    process.kill()
 
     @property
     def base(self) -> str:

@@ -43,9 +43,12 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 def served(record: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The server."""
     made = Served(record.url, tmp_path_factory.mktemp("serve"))
-    made.start()
-    yield made
-    made.end()
+    try:
+        made.start()
+        yield made
+        made.end()
+    finally:
+        made.kill_all()
 
 
 @pytest.fixture

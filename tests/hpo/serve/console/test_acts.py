@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -87,7 +88,7 @@ def test_a_job_is_made_cloned_and_deleted(visit: Visit, record: Store, tmp_path:
 
 def test_a_job_under_way_takes_a_trial_is_stopped_and_goes_on(visit: Visit, record: Store, tmp_path: Path) -> None:
     page = visit("#/new")
-    started(page, job_text(tmp_path, "long", rounds=20_000, trials=3))
+    started(page, job_text(tmp_path, "long", rounds=100_000, trials=3))
     expect(page.locator("h1 .chip")).to_have_attribute("data-status", "InProgress")
     page.get_by_role("button", name="Add a trial").click()
     dialog = page.get_by_role("dialog", name="Add a trial")
@@ -98,11 +99,28 @@ def test_a_job_under_way_takes_a_trial_is_stopped_and_goes_on(visit: Visit, reco
     dialog.get_by_role("button", name="Add").click()
     expect(dialog.get_by_text("It is noted")).to_be_visible()
     dialog.get_by_role("button", name="Close").click()
+
+    gangs = page.locator("section[aria-label=Gangs]")
+    expect(gangs.get_by_role("status")).to_have_text("1 up")
+    row = gangs.locator("tbody tr")
+    expect(row.locator("[data-does=serves] a")).to_be_visible()
+    expect(row).to_contain_text(socket.gethostname())
+    stopped = row.locator("[data-does=serves] a").inner_text()
+    row.locator("[data-does=serves] a").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text(stopped)
+    page.get_by_role("button", name="Stop this trial").click()
+    page.get_by_role("button", name="Stop the trial").click()
+    expect(page.locator("h1 .chip")).to_have_attribute("data-status", "Stopped")
+    page.get_by_role("link", name="← long").click()
+    expect(page.locator("h1 .chip")).to_have_attribute("data-status", "InProgress")
+    expect(row.locator("[data-does=serves] a")).not_to_have_text(stopped)  # The job goes on with another.
+
     page.get_by_role("button", name="Stop", exact=True).click()
     page.get_by_role("button", name="Stop the job").click()
     expect(page.locator("h1 .chip")).to_have_attribute("data-status", "Stopped")
     kinds = [kind for kind, by in done(record, "long") if by == "person"]
-    assert {"trial_added", "stopped"} <= set(kinds)
+    assert {"trial_added", "trial_stopped", "stopped"} <= set(kinds)
+    expect(gangs.get_by_role("status")).to_have_text("1 released")
 
 
 def test_a_token_that_may_look_finds_every_act_refused(visit: Visit, record: Store, served: Served) -> None:

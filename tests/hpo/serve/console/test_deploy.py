@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -25,21 +24,6 @@ from tests.support.small_job import write_job
 pytestmark = pytest.mark.system
 
 
-@pytest.fixture
-def none_left(served: Served) -> Iterator[None]:
-    """Ends the Ray that was started for endpoints; one that a failed test left would take a core of all later ones."""
-    yield
-    for one in DeploymentFiles(served.folder).read().values():
-        if one.pid and one.lives:
-            holder = psutil.Process(one.pid)
-            its = holder.children(recursive=True)
-            holder.send_signal(signal.SIGINT)
-            _, alive = psutil.wait_procs([holder, *its], timeout=30)
-            for process in alive:
-                process.kill()
-
-
-@pytest.mark.usefixtures("none_left")
 def test_a_model_is_deployed_answers_and_is_ended(
     visit: Callable[..., Page], record: Store, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
