@@ -70,6 +70,7 @@ def test_a_job_is_made_cloned_and_deleted(visit: Visit, record: Store, tmp_path:
     expect(dialog.get_by_label("max_jobs")).to_have_attribute("placeholder", "2")
     dialog.get_by_label("max_jobs").fill("4")
     dialog.get_by_role("button", name="Resume").click()
+    expect(dialog).to_have_count(0)
     trials = page.get_by_role("table", name="Trials").locator(".rows a")
     expect(trials).to_have_count(4)
     expect(page.locator("h1 .chip")).to_have_attribute("data-status", "Completed")
@@ -117,6 +118,7 @@ def test_a_job_under_way_takes_a_trial_is_stopped_and_goes_on(visit: Visit, reco
 
     page.get_by_role("button", name="Stop", exact=True).click()
     page.get_by_role("button", name="Stop the job").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.locator("h1 .chip")).to_have_attribute("data-status", "Stopped")
     kinds = [kind for kind, by in done(record, "long") if by == "person"]
     assert {"trial_added", "trial_stopped", "stopped"} <= set(kinds)

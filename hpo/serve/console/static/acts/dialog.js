@@ -13,7 +13,7 @@ export const LOOKS = "your token may look, not act";
  * @property {boolean} [danger]
  * @property {HTMLElement} [body] more to fill in
  * @property {string} [typed] has to be typed before the button works
- * @property {() => Promise<string | void>} act does it, and may say what came of it
+ * @property {() => Promise<unknown>} act does it; a text that it gives says what came of it, and stays
  */
 
 /** @param {Question} question */
@@ -32,7 +32,7 @@ export function ask(question) {
     fill(message);
     try {
       const told = await question.act();
-      if (told) {
+      if (typeof told === "string") {
         fill(message, told);
         message.className = "good";
         button.hidden = true;
