@@ -49,7 +49,9 @@ above. Of a file with the group `tuning` it takes what the two groups have in co
 schema.
 """
 
-REST = re.compile(r"(<!-- made by `make docs` from hpo/serve/rest/: change that -->\n\n).*?(\n<!-- made so far -->)", re.DOTALL)
+REST = re.compile(
+    r"(<!-- made by `make docs` from hpo/serve/rest/: change that -->\n\n).*?(\n<!-- made so far -->)", re.DOTALL
+)
 """The place of the table of the REST API in its page."""
 
 OPTIONS = "<!-- Made by `make docs` from hpo/jobs/options.py: change that. -->\n\n"

@@ -232,7 +232,8 @@ async def _cached(
     request: Request, follower: Follower, key: Hashable, make: Callable[[], bytes], *, live: bool = False
 ) -> Response:
     version = None if live else follower.version
-    body, tag = await service_of(request).documents.get(key, version, lambda: _tagged(make, version))
+    own = follower.feed.name, key  # A job that has a deleted one's name has another feed.
+    body, tag = await service_of(request).documents.get(own, version, lambda: _tagged(make, version))
     if tag and request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"ETag": tag, "Cache-Control": "no-cache"})
     headers = {"ETag": tag, "Cache-Control": "no-cache"} if tag else {"Cache-Control": "no-store"}
