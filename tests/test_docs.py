@@ -145,7 +145,7 @@ PUBLIC = {"hpo", "hpo.record", "hpo.report", "hpo.strategies", "hpo.trackers", "
 
 NOT_RUN = {
     "needs a cluster, a server or a cloud account": 36,
-    "takes minutes": 29,
+    "takes minutes": 30,
     "is a reference, whose commands are parsed": 28,
     "needs a container engine": 2,
     "downloads data": 2,
