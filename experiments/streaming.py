@@ -36,7 +36,7 @@ from experiments.workloads.small_job import start_ray
 from hpo.cli import errors_in_words
 from trainers import Examples, TorchTrainer
 
-WORKERS, COLUMNS, BATCH, BUFFER, PASSES = 2, 32, 1000, 5000, 6
+WORKERS, COLUMNS, BATCH, BUFFER, PASSES = 2, 32, 1000, 5000, 3
 HERE, THERE = "here, `Examples.ray_data`", "Ray Train, `iter_torch_batches`"
 HEAD = ("", "rows a second")
 
