@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from hpo.endpoints.scoring import BoosterScorer, Scorer
-from trainers.channels import Channel, LibsvmFiles, is_heading
+from trainers.channels import LIBSVM, Channel, LibsvmFiles, is_heading
 from trainers.errors import ConfigurationError, DataError, WarmbandError
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 BATCH_ROWS = 65_536
 """Rows that a process predicts at a time."""
 
-TABLES, LIBSVM = (".csv", ".parquet"), (".libsvm", ".svm", ".svmlight")
-"""Endings of files: with columns that have names, and in libsvm's format."""
+TABLES = (".csv", ".parquet")
+"""Endings of files with columns that have names."""
 
 _AHEAD = 2
 """Batches for each process that are read before their turn."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.google_storage import GoogleStorage
+from tests.support.stored_job import stored_job
 from trainers import ConfigurationError, DataError, checkpoint, object_stores, storage
 from trainers.errors import CheckpointError, StorageError
 from trainers.patient_storage import PatientStorage
@@ -26,10 +27,7 @@ def test_a_folder_s_life(google: GoogleStorage) -> None:
     jobs = google.uri("warmband/jobs")
     storage.check_writable(jobs)
     assert storage.names(jobs) == []
-    job = storage.join(jobs, "life")
-    for trial in ("job-000", "job-001"):
-        for rung in ("000001", "000003"):
-            storage.write(storage.join(job, trial, rung), b"model\xff" * 1000)
+    job = stored_job(jobs)
     assert storage.read(storage.join(job, "job-000", "000003")) == b"model\xff" * 1000
     model = storage.join(job, "job-000", "000003")
     assert [storage.read(model, at, 10) for at in (0, 5998, 6000, 7000)] == [b"model\xffmode", b"l\xff", b"", b""]

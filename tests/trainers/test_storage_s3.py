@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.stored_job import stored_job
 from trainers import ConfigurationError, DataError, storage
 
 
 def test_a_folder_s_life(s3: str) -> None:
     storage.check_writable(s3)
-    job = storage.join(s3, "life")
-    for trial in ("job-000", "job-001"):
-        for rung in ("000001", "000003"):
-            storage.write(storage.join(job, trial, rung), b"model\xff" * 1000)
+    job = stored_job(s3)
     assert storage.read(storage.join(job, "job-000", "000003")) == b"model\xff" * 1000
     assert storage.names(job) == ["job-000", "job-001"]
     for _ in range(2):

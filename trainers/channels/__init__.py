@@ -22,7 +22,12 @@ if TYPE_CHECKING:
         PlacedExamples as PlacedExamples,
         Streamed as Streamed,
     )
-    from trainers.channels.files import Files as Files, LibsvmFiles as LibsvmFiles, is_heading as is_heading
+    from trainers.channels.files import (
+        LIBSVM as LIBSVM,
+        Files as Files,
+        LibsvmFiles as LibsvmFiles,
+        is_heading as is_heading,
+    )
     from trainers.channels.folder import (
         FETCH_SECONDS as FETCH_SECONDS,
         Folder as Folder,

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         filesystem_of as filesystem_of,
         nothing_found as nothing_found,
     )
+    from trainers.channels.files.kinds import LIBSVM as LIBSVM
     from trainers.channels.files.libsvm import LibsvmFiles as LibsvmFiles, agreed as agreed
     from trainers.channels.files.opening import (
         check_delimiter as check_delimiter,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 
-KINDS = {".csv": "csv", ".parquet": "parquet", ".libsvm": "libsvm", ".svm": "libsvm", ".svmlight": "libsvm"}
+LIBSVM = (".libsvm", ".svm", ".svmlight")
+"""Ends of files in libsvm's format."""
+KINDS = {".csv": "csv", ".parquet": "parquet", **dict.fromkeys(LIBSVM, "libsvm")}
 PACKED = (".gz", ".bz2", ".zst")
 """What pyarrow reads as if it were not compressed."""
 PACKING = 5
