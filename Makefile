@@ -6,13 +6,14 @@ STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-rest test-frameworks test-containers test-clients test-all check docs clean
+.PHONY: help setup demo test test-rest test-long test-frameworks test-containers test-clients test-all check docs clean
 
 help:
 	@echo "make setup   make $(VENV) and install everything into it (PYTHON=... chooses the Python, 3.11 or newer)"
 	@echo "make demo    tune XGBoost and a network that train distributed, and write a page; needs no download"
 	@echo "make test    the unit tests, and a real job of each trainer: minutes"
 	@echo "make test-all  all tests; says first which programs have to be installed, and installs the extra 'frameworks'"
+	@echo "make test-long   jobs on whole clusters, killed in many ways; make test-all has them too"
 	@echo "make test-containers  build the images of docker/ and run compose.yaml's services in containers; needs root and Podman"
 	@echo "make test-clients  install SageMaker's own clients apart, and run them against hpo serve"
 	@echo "make check   ruff's lint and format, and mypy"
@@ -55,9 +56,13 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest --dist loadfile 
 test: $(STAMP)
 	$(PYTEST) -n 2 -m "unit or smoke"
 
-# A third process for what the others wait for: gangs that start, drivers that are to be missed.
+# Two processes of tests keep two cores at work: with a third, they were idle for no minute of 84, and deadlines passed.
 test-rest: $(STAMP)
-	$(PYTEST) -n 3 -m "not (unit or smoke or frameworks or containers or clients)"
+	$(PYTEST) -n 2 -m "not (unit or smoke or long or frameworks or containers or clients)"
+
+# Whole clusters and jobs that are killed, for whose parts the others have tests: too much for each commit.
+test-long: $(STAMP)
+	$(PYTEST) -n 2 -m "long and not (frameworks or containers or clients)"
 
 # One process: each trial is a whole start of a framework, on two workers.
 test-frameworks: $(STAMP)
@@ -81,7 +86,7 @@ test-clients: $(STAMP)
 # All that is missing is said before the first test.
 test-all: $(STAMP)
 	@$(VENV)/bin/python tests/support/programs.py
-	@$(MAKE) --no-print-directory test test-rest test-frameworks
+	@$(MAKE) --no-print-directory test test-rest test-long test-frameworks
 
 check: $(STAMP)
 	$(VENV)/bin/ruff check

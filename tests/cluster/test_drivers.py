@@ -31,7 +31,7 @@ from tests.support.postgres import Postgres
 from tests.support.rows import silence
 from trainers.errors import ConfigurationError
 
-pytestmark = [pytest.mark.system, pytest.mark.fault]
+pytestmark = [pytest.mark.system, pytest.mark.fault, pytest.mark.long]
 
 RUNG = 3
 """After so many epochs a trial has six more to its next rung."""

@@ -48,6 +48,7 @@ def until_left(job: Job, victim: Machine) -> int:
     return len(epochs)
 
 
+@pytest.mark.long
 @pytest.mark.fault
 @pytest.mark.parametrize("machines", [0], indirect=True)
 def test_machines_get_sigterm_join_and_are_cut_off_in_the_middle(
@@ -108,6 +109,7 @@ def blocking(machines: RayMachines) -> tuple[Machine, subprocess.Popen[str]]:
     return machine, node
 
 
+@pytest.mark.long
 @pytest.mark.fault
 @pytest.mark.parametrize("machines", [1], indirect=True)
 def test_an_elastic_gang_goes_on_with_fewer_workers_and_says_so(machines: Machines) -> None:
@@ -155,6 +157,7 @@ def test_an_elastic_gang_goes_on_with_fewer_workers_and_says_so(machines: Machin
 # ---- machines that die, and an object store
 
 
+@pytest.mark.long
 @pytest.mark.fault
 def test_on_an_object_store_a_machine_is_killed_and_the_next_cut_off_in_the_middle(
     machines: Machines, stored: dict[str, object], expected: Callable[..., Answer]

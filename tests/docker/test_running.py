@@ -115,6 +115,7 @@ def composed() -> Iterator[Composed]:
         made.close()
 
 
+@pytest.mark.long
 @pytest.mark.fault
 @pytest.mark.system
 def test_head_and_worker_come_up_healthy_and_run_what_is_submitted(composed: Composed) -> None:

@@ -46,6 +46,7 @@ def test_busy_processes_end_with_the_block(monkeypatch: pytest.MonkeyPatch):
     assert all(process.returncode for process in started)
 
 
+@pytest.mark.long
 @pytest.mark.process
 def test_every_work_and_every_way_is_done(monkeypatch: pytest.MonkeyPatch):
     """Each work once, and each way once, since neither knows of the other; that all are asked for in all ways.

@@ -89,6 +89,7 @@ def test_a_gang_has_a_worker_for_each_gpu_four_at_most_and_two_without() -> None
     assert not Place(gpus=()).scaling(2).use_gpu
 
 
+@pytest.mark.long
 @pytest.mark.ray
 def test_it_runs_and_says_what_it_could_not(tmp_path: Path) -> None:
     """The whole benchmark, small, on whatever there is: losses of one CPU, nothing left behind, recoveries."""

@@ -26,6 +26,7 @@ def test_a_line_says_what_part_of_the_replicas_memory_a_layout_takes() -> None:
     assert made["parameters"] == "98 million"
 
 
+@pytest.mark.long
 @pytest.mark.ray
 def test_a_worker_holds_what_its_layout_gives_it(ray_cluster: None) -> None:
     [shards] = measured(network := Network(width=256, layers=4, vocabulary=8192), CASES[1:2])

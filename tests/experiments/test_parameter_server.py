@@ -101,6 +101,7 @@ def test_the_machines_limits_are_measured() -> None:
     assert Echo().call(b"12") == b"12"
 
 
+@pytest.mark.long
 @pytest.mark.ray
 def test_a_worker_on_ray_is_measured_by_turns(ray_cluster: None, tmp_path: Path) -> None:
     from experiments.parameter_server import by_turns

@@ -200,6 +200,7 @@ def test_processes_under_torchrun_train_the_mean_over_all_rows_and_say_why_they_
         torch.testing.assert_close(again[name], value, atol=1e-6, rtol=0)
 
 
+@pytest.mark.long
 @pytest.mark.ray
 def test_a_gang_and_torchrun_take_turns_and_come_to_the_same_weights(ray_cluster: None, tmp_path: Path) -> None:
     """With one worker each; what two under torchrun come to: above; what two of a gang: test_torch_allreduce."""

@@ -48,7 +48,7 @@ FENCE = re.compile(
 )
 NOT_RUN = re.compile(r"<!-- not run: (.*?) -->")
 TITLE = re.compile(r'title="([^"]+)"')
-SECONDS = 300.0
+SECONDS = 600.0
 """How long one block of a shell may take; a deadline for what hangs."""
 
 

@@ -54,6 +54,7 @@ def tuned(scaling: ScalingConfig, name: str, **static: Any) -> dict[str, tuple[A
     }
 
 
+@pytest.mark.long
 def test_one_gang_serves_all_and_loses_a_worker(ray_cluster: None, tmp_path: Path) -> None:
     (tmp_path / "kill").touch()
     here = tuned(HERE, "here")

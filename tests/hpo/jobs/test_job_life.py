@@ -319,10 +319,11 @@ SETTINGS: dict[str, Any] = {
 
 
 @pytest.mark.process
+@pytest.mark.parametrize("many", [25, pytest.param(200, marks=pytest.mark.long)])
 @pytest.mark.parametrize("plan", JobLife.plans)
-def test_whatever_befalls_a_job_it_comes_to_its_own_end(plan: int) -> None:
+def test_whatever_befalls_a_job_it_comes_to_its_own_end(plan: int, many: int) -> None:
     one = seed(plan)(type("JobLifeOfOnePlan", (JobLife,), {"plans": (plan,)}))
-    run_state_machine_as_test(one, settings=settings(max_examples=100, **SETTINGS))
+    run_state_machine_as_test(one, settings=settings(max_examples=many, **SETTINGS))
 
 
 if __name__ == "__main__":

@@ -54,6 +54,7 @@ def test_all_layouts_come_to_the_same_on_one_gang(ray_cluster: None) -> None:
     assert losses == pytest.approx([losses[0]] * 5, abs=1e-10)
 
 
+@pytest.mark.long
 def test_trials_of_all_layouts_are_paused_and_go_on(ray_cluster: None) -> None:
     config = HyperbandStrategyConfig(max_resource=3, min_resource=1, suggestions="random")
     tuner = job(

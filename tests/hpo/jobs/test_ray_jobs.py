@@ -260,6 +260,7 @@ def test_a_working_directory_that_is_too_large_names_what_is(head: Head, project
         hpo("submit", "job.yaml", "--address", head.address, "--name", "too-large")
 
 
+@pytest.mark.long
 @pytest.mark.ray
 def test_a_trainer_and_a_strategy_of_a_users_own_go_along(
     head: Head, project_folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -300,6 +301,7 @@ def test_a_trainer_and_a_strategy_of_a_users_own_go_along(
     assert attached.strategy.options == {"factor": 2}
 
 
+@pytest.mark.long
 @pytest.mark.ray
 @pytest.mark.usefixtures("churn")
 def test_fit_without_waiting_goes_to_the_cluster(head: Head, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ def fitted(folder: Path, kill: str = "") -> tuple[dict[tuple[str, int], dict[str
         return reports, store.job("job").summary["resource_used"]
 
 
+@pytest.mark.long
 def test_shared_beginnings_on_gangs(ray_cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "kill").touch()
     shared, units = fitted(tmp_path / "shared", kill=str(tmp_path / "kill"))

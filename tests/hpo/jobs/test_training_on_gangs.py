@@ -55,6 +55,7 @@ def folder_in(path: Path, name: str) -> Path:
     return made
 
 
+@pytest.mark.long
 def test_workers_and_drivers_are_killed_and_the_model_is_the_same(tmp_path: Path) -> None:
     whole, lost, died = (folder_in(tmp_path, name) for name in ("whole", "lost", "died"))
     training(whole, exact(2), checkpoint_every=1).fit(DIGITS, "solo")

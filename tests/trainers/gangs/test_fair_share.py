@@ -359,6 +359,7 @@ def test_a_job_gives_gangs_back_for_another_and_takes_them_again_when_that_has_e
         second.gangs.close()
 
 
+@pytest.mark.long
 @pytest.mark.ray
 def test_on_nodes_that_hold_one_gang_together_two_jobs_take_turns_and_say_for_whom_they_wait() -> None:
     """A head of 8 CPUs and a node of 4: a gang of two workers of 3 leaves 2 and 4, so that no other fits beside it."""

@@ -73,6 +73,7 @@ def test_an_elastic_gang_has_the_workers_that_there_is_room_for_and_leaves_nothi
         remove_placement_group(others)
 
 
+@pytest.mark.long
 @pytest.mark.fault
 def test_a_gang_whose_workers_are_never_ready_ends_with_what_helps(ray_cluster: None) -> None:
     """It earns its seconds: Ray Train starts workers again for ever, and nobody heard of it."""

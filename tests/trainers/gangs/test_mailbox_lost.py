@@ -39,6 +39,7 @@ def kill_its_mailbox(others: set[psutil.Process]) -> None:
         process.wait(DEADLINE)
 
 
+@pytest.mark.long
 def test_a_job_goes_on_when_its_mailbox_is_killed_as_its_gang_starts_and_as_it_serves(ray_cluster: None) -> None:
     others, told = mailboxes(), list[str]()
     pool = Pool("lost", workers=1, program=lambda workers: Waits(), notify=told.append)

@@ -56,6 +56,7 @@ def test_servers_stay_up_between_trainings_more_are_started_when_asked_for_and_o
         servers.close()
 
 
+@pytest.mark.long
 @pytest.mark.ray
 def test_servers_beside_workers_are_on_their_nodes_with_resources_of_their_own(
     ray_cluster: None, monkeypatch: pytest.MonkeyPatch

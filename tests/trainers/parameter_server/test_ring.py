@@ -260,6 +260,7 @@ def fails_or_not(context: Any) -> None:
     train_adam(context)
 
 
+@pytest.mark.long
 @pytest.mark.process
 def test_a_gang_goes_on_after_a_trial_that_failed_on_one_worker(tmp_path: Any) -> None:
     words = {"mode": "ring", "per_worker_batch_size": 8}

@@ -118,6 +118,7 @@ def parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
+@pytest.mark.long
 def test_real_servers_give_what_the_simulated_ones_give_to_the_last_bit(straight: Segment, tmp_path: Path) -> None:
     [simulated] = servers(train_adam, assignment(tmp_path, stop=3, name="simulated", num_workers=2, **WORDS))
     close(state(straight)["model"], state(simulated)["model"], 0.0)
@@ -172,6 +173,7 @@ def test_a_gpu_that_no_node_has_is_refused_with_what_to_do(ray_cluster: None) ->
         check_capacity(ScalingConfig(num_workers=2, use_gpu=True))
 
 
+@pytest.mark.long
 @pytest.mark.fault
 @pytest.mark.parametrize("what", ["server", "worker"])
 def test_a_trial_goes_on_from_its_last_checkpoint_when_something_dies(

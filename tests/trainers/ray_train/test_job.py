@@ -38,6 +38,7 @@ def job(folder: Path, **config: Any) -> tuple[HyperparameterTuner, list]:
         return tuner, store.trials("job")
 
 
+@pytest.mark.long
 @pytest.mark.fault
 def test_a_job_is_the_same_with_a_worker_killed(ray_cluster: None, tmp_path: Path) -> None:
     kill = tmp_path / "kill"
@@ -62,6 +63,7 @@ def apart(config: dict[str, Any]) -> None:
         torch.distributed.destroy_process_group()
 
 
+@pytest.mark.long
 def test_a_function_may_take_the_process_group_of_its_gang_apart(ray_cluster: None, tmp_path: Path) -> None:
     _, trials = job(tmp_path / "apart", function=apart)
     assert {trial.status for trial in trials} <= {"Completed", "Stopped"}

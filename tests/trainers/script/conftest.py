@@ -34,7 +34,7 @@ def opened(tmp_path: Path) -> Any:
             options.pop("entry_point", "train.py"),
             source_dir=options.pop("source_dir", folder),
             scaling=ScalingConfig(num_workers=0),
-            **{"metric_definitions": [ACCURACY], "report_timeout_s": 20, "grace_period_s": 5, **options},
+            **{"metric_definitions": [ACCURACY], "report_timeout_s": 120, "grace_period_s": 5, **options},
         )
         placed = {name: channel.place(0) for name, channel in open_channels({"train": ROWS}).items()}
         program = trainer.program(placed)

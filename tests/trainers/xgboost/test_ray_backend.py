@@ -297,6 +297,7 @@ def train_over_a_death(pool: Pool, gang: str, folder: Path) -> None:
     assert segment.reports[-1].metrics["validation:auc"] == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.fault
 def test_training_goes_on_with_the_actors_that_are_left(ray_cluster: None, tmp_path: Path) -> None:
     elastic = {"max_actor_restarts": 1, "elastic_training": True, "max_failed_actors": 1, "checkpoint_frequency": 1}
@@ -304,6 +305,7 @@ def test_training_goes_on_with_the_actors_that_are_left(ray_cluster: None, tmp_p
         train_over_a_death(pool, pool.up(), tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.fault
 def test_coordinators_and_actors_that_died_are_replaced_and_a_gang_that_ends_while_actors_start_leaves_nothing(
     ray_cluster: None, tmp_path: Path

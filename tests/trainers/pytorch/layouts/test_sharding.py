@@ -98,7 +98,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[[torch.dtype], T
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float64, pytest.param(torch.float32, marks=pytest.mark.long)], ids=str)
 def test_losses_and_parameters_are_those_of_one_worker(
     gang: ProcessGang, alone: Callable[[torch.dtype], Trained], tmp_path: Path, layout: str, dtype: torch.dtype
 ) -> None:
