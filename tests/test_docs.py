@@ -51,6 +51,16 @@ HERE = "docs/pytorch.md"
 
 RUN_PAGES = sorted({block.page for block in ALL if block.language in RUN and block.reason is None} - {HERE})
 
+LONG = {
+    "docs/coming-from-script-mode.md",
+    "docs/jobs.md",
+    "docs/report.md",
+    "docs/resuming.md",
+    "docs/simulating.md",
+    "docs/tutorials/first-job.md",
+}
+"""The pages that take longest, a dozen commands or more."""
+
 JOB = """
 data: {channels: {train: {path: train.csv, target: y}, validation: {path: validation.csv, target: y}}}
 trainer: {type: xgboost, num_workers: 0, hyperparameters: {objective: "binary:logistic", eval_metric: auc}}
@@ -165,7 +175,9 @@ def fresh(ground: Ground) -> Ground:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("page", RUN_PAGES)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=pytest.mark.long) if page in LONG else page for page in RUN_PAGES]
+)
 def test_the_blocks_of_a_page_run(page: str, fresh: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     """In their order: Python in one namespace, commands in one shell."""
     monkeypatch.syspath_prepend(ROOT / "trainers" / "script" / "module")  # Where programs have the module `warmband`.

@@ -50,6 +50,7 @@ def kinds(cell: NotebookNode) -> list[tuple[str, ...]]:
     return [(output.output_type, output.get("name", ""), *sorted(output.get("data", {}))) for output in cell.outputs]
 
 
+@pytest.mark.long
 @pytest.mark.process
 def test_it_finds_what_its_text_says(executed: NotebookNode) -> None:
     one, four, tuned, same, share = json.loads(code(executed)[-1].outputs[0].text)

@@ -16,7 +16,9 @@ CHOSEN = {"ray.init": False, "first gang, on the answer": True, "training, on th
 
 @pytest.mark.fault
 @pytest.mark.ray
-@pytest.mark.parametrize("name", CHOSEN)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if number else name for number, name in enumerate(CHOSEN)]
+)
 def test_ctrl_c_stops_the_job_which_says_its_last_words_and_leaves_nothing(name: str) -> None:
     """What an outcome has to be, its exit code and its record too, is in `ctrl_c_rounds`."""
     (case,) = [case for case in cases() if case.name == name]

@@ -147,6 +147,7 @@ def test_the_signal_is_named() -> None:
 # ---- real processes
 
 
+@pytest.mark.long
 @pytest.mark.process
 def test_a_driver_that_refuses_its_job_says_why_and_is_not_started_again(home: Path) -> None:
     now = time.time()

@@ -158,6 +158,7 @@ MODEL = """
 """
 
 
+@pytest.mark.long
 def test_models_are_the_same_to_the_byte(home: Path) -> None:
     kept = {"WARMBAND_HOME": str(home)}
     spinning = fresh(MODEL, **kept, GOMP_SPINCOUNT="300000")
@@ -168,6 +169,7 @@ def test_models_are_the_same_to_the_byte(home: Path) -> None:
 # ---- in a real worker
 
 
+@pytest.mark.long
 @pytest.mark.ray
 def test_a_worker_has_it_before_any_library(home: Path) -> None:
     """On a cluster whose processes do not have it: Ray was started by somebody else."""

@@ -103,6 +103,7 @@ def columns(config: dict[str, Any]) -> None:
     ray.train.report(found)
 
 
+@pytest.mark.long
 def test_channels_are_dealt_out_as_datasets(ray_cluster: None, tmp_path: Path) -> None:
     (tmp_path / "train.csv").write_text("label,x\n" + "".join(f"{row % 2},{row}\n" for row in range(8)))
     validation = ray.data.from_items([{"label": 1, "x": 2.0}] * 4)

@@ -148,7 +148,8 @@ def test_a_worker_that_is_killed_leaves_no_program_that_stands_at_its_rung(pool:
     assert steps == [(step, step / 10) for step in range(1, 7)]
 
 
-@pytest.mark.parametrize("kept", [pytest.param(False, marks=pytest.mark.long), True])
+@pytest.mark.long
+@pytest.mark.parametrize("kept", [False, True])
 def test_data_parallel_training_under_torchrun(ray_cluster: None, tmp_path: Path, kept: bool) -> None:
     options = {"keep_loaded": True} if kept else {"metric_definitions": [LOSS]}
     pool = Pool("ddp", program=programs("ddp_kept.py" if kept else "ddp.py", launcher="torchrun", **options))

@@ -78,6 +78,7 @@ def test_all_processes_of_a_program_go_on_together(
     until(lambda: not alive(tmp_path))
 
 
+@pytest.mark.long
 def test_another_trial_ends_all_of_them_and_a_gang_that_is_lost_costs_the_units_again(
     gang: ProcessGang, tmp_path: Path
 ) -> None:

@@ -116,6 +116,7 @@ def test_a_gang_trains_the_same_bits_with_it(gang: ProcessGang, tmp_path, precis
     only([[plain], [again]])
 
 
+@pytest.mark.long
 @pytest.mark.system
 def test_compiled_blocks_are_computed_again_as_well(tmp_path):
     words = {"per_worker_batch_size": 32, "precision": "fp32"}
