@@ -11,15 +11,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from tests.support import yaml_text
 from tests.support.cluster.jobs import STANDING, Answer
 from tests.support.containers.engine import Engine, missing, place
 from tests.support.containers.images import OURS, build
-from tests.support.containers.jobs import ContainedJob, hpo
+from tests.support.containers.jobs import ContainedJob, boosting, hpo, record
 from tests.support.containers.stack import Stack, running, until
 
 WORKERS = 3
+SERVICES = ("worker", "serve", "prometheus")
+"""With what they wait for; Grafana's image has no stand-in."""
+
 HEALTHY_SECONDS = 240.0
 SCRAPE_SECONDS = 120.0
 
@@ -40,7 +45,7 @@ def engine() -> Engine:
 @pytest.fixture(scope="module")
 def stack(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     with running(engine, tmp_path_factory.mktemp("stack")) as made:
-        made.up("worker", "prometheus", workers=WORKERS)
+        made.up(*SERVICES, workers=WORKERS)
         until(lambda: unwell(made) == {}, "all containers to be well", HEALTHY_SECONDS)
         yield made
 
@@ -82,10 +87,11 @@ def test_each_container_is_well_and_holds_no_more_than_it_needs(stack: Stack) ->
     assert stack.health().keys() == {
         "postgres_1",
         "head_1",
+        "serve_1",
         "prometheus_1",
         *(f"worker_{n + 1}" for n in range(WORKERS)),
     }
-    for service in ("head", "worker"):
+    for service in ("head", "worker", "serve"):
         status = stack.within(service, "cat", "/proc/self/status")
         assert [line for line in status.splitlines() if line.startswith("CapBnd") and int(line.split()[1], 16) == 0]
         assert [line for line in status.splitlines() if line.split() == ["NoNewPrivs:", "1"]]
@@ -137,7 +143,7 @@ def test_a_worker_container_dies_and_the_answer_is_the_same(stack: Stack, tmp_pa
     assert job.answer() == undisturbed
     assert job.attempts() > 0
     # Who kills a container wants it to stay so: it comes back when it is told to.
-    stack.up("worker", "prometheus", workers=WORKERS)
+    stack.up(*SERVICES, workers=WORKERS)
     until(lambda: unwell(stack) == {}, "the container to be well again", HEALTHY_SECONDS)
 
 
@@ -155,6 +161,25 @@ def test_the_head_crashes_comes_back_by_itself_and_the_job_is_resumed(
     job.slow(None)
     job.resume()
     assert job.answer() == undisturbed
+
+
+@pytest.mark.fault
+@pytest.mark.usefixtures("undisturbed")  # Its tables are used again.
+def test_the_server_creates_a_job_on_the_cluster_which_goes_on_when_its_container_dies(stack: Stack) -> None:
+    url = f"http://127.0.0.1:{stack.ports[8900]}"
+    bearer = {"Authorization": f"Bearer {stack.secret('serve_token')}"}
+    assert httpx.get(f"{url}/api/jobs").status_code == 401
+    with httpx.Client(base_url=url, headers=bearer, timeout=60) as client:
+        assert "undisturbed" in client.get("/api/jobs").text
+        created = client.post("/api/jobs", content=yaml_text.dump(boosting("served")))
+        assert created.status_code == 201, created.text
+        until(lambda: client.get("/api/jobs/served/trials").json()["trials"], "a trial of the job", HEALTHY_SECONDS)
+        stack.crash("serve")
+        with record(stack) as store:
+            until(lambda: store.job("served").status == "Completed", "the job's end", HEALTHY_SECONDS)
+            assert [(act.kind, act.by, act.door) for act in store.acts("served")] == [("created", "first", "REST")]
+        until(lambda: unwell(stack) == {}, "the server to be well again", HEALTHY_SECONDS)
+        assert client.get("/api/jobs/served").json()["HyperParameterTuningJobStatus"] == "Completed"
 
 
 def nodes(stack: Stack) -> set[str]:

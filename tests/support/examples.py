@@ -111,6 +111,18 @@ def hugging_face(folder: Path) -> Path:
     return folder
 
 
+def hugging_face_images(folder: Path) -> Path:
+    """Images as bytes beside their numbers."""
+    import datasets
+
+    pictures = image_folder(folder.parent / "of-hugging-face", classes=False)
+    raw = [{"bytes": (pictures / f"{row:02}.png").read_bytes(), "path": None} for row in range(ROWS)]
+    kinds = datasets.Features({"row": datasets.Value("int64"), "image": datasets.Image()})
+    resized = datasets.Dataset.from_dict({"row": list(range(ROWS)), "image": raw}, features=kinds)
+    resized.save_to_disk(folder)
+    return folder
+
+
 KINDS: dict[str, Callable[[Path], Examples]] = {
     "images": lambda folder: Examples.images(image_folder(folder / "images"), size=4),
     "image-table": lambda folder: Examples.images(image_table(folder / "images.parquet"), size=4, mode="L"),

@@ -19,6 +19,9 @@ from tests.support.containers.stack import Stack, until
 SHARED = Path("/home/ray/shared")
 """Where containers see the volume of this name."""
 
+CHANNELS = {"train": 600, "validation": 300}
+"""The rows of each channel's table."""
+
 BEGIN_SECONDS = 240.0
 END_SECONDS = 300.0
 HPO = Path(sys.executable).parent / "hpo"
@@ -54,6 +57,28 @@ def record(stack: Stack) -> Store:
     """The record, from outside."""
     password, port = stack.secret("postgres_password"), stack.ports[5432]
     return Store(f"postgresql://warmband:{password}@127.0.0.1:{port}/warmband")
+
+
+def boosting(name: str) -> dict[str, object]:
+    """The job file of boosting on gangs of two workers, on the tables of a `ContainedJob` that there was."""
+    return {
+        "name": name,
+        "data": {"channels": {channel: {"path": str(SHARED / "data" / f"{channel}.csv")} for channel in CHANNELS}},
+        "trainer": {
+            "type": "xgboost",
+            "num_workers": 2,
+            "hyperparameters": {"objective": "binary:logistic", "eval_metric": "auc"},
+        },
+        "tuning": {
+            "objective_metric_name": "validation:auc",
+            "strategy": "Hyperband",
+            "hyperband": {"max_resource": ROUNDS, "min_resource": 1},
+            "max_jobs": 6,
+            "max_parallel_jobs": 1,
+            "random_seed": 7,
+            "ranges": {"eta": {"type": "continuous", "min": 0.01, "max": 0.5}},
+        },
+    }
 
 
 class ContainedJob(Paced):
@@ -93,7 +118,7 @@ class ContainedJob(Paced):
 
     def _values(self) -> dict[str, object]:
         channels = {}
-        for number, (channel, rows) in enumerate({"train": 600, "validation": 300}.items()):
+        for number, (channel, rows) in enumerate(CHANNELS.items()):
             path = self._shared / "data" / f"{channel}.csv"
             table(rows, number + 1).to_csv(path, index=False)
             channels[channel] = {"path": self._inside(path)}

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.support.examples import KINDS, ROWS, image_folder, numbers_in, text_file
+from tests.support.examples import KINDS, ROWS, hugging_face_images, image_folder, numbers_in, text_file
 from tests.support.networks import assignment, close, state
 from tests.support.process_gang import ProcessGang, serve_alone
 from trainers import Channel, DataError, Examples, ParameterServerTrainer, ScalingConfig, TorchTrainer, TrialError
@@ -92,6 +92,26 @@ def test_each_row_is_one_workers(gang: ProcessGang, tmp_path, kind):
     assert state(first)["all"].tolist() == [1] * ROWS
     if kind not in ("iterable", "images"):  # One is dealt out batch by batch, the other sorted by class.
         assert state(first)["mine"].nonzero()[:, 0].tolist() == [*range(0, ROWS, 3)]
+
+
+def decodes(context) -> None:
+    """Adds up the pixels of each row's image, which are ten times its number."""
+    batches = context.prepare_data("train", shuffle=False)
+    for _ in context.epochs():
+        seen = torch.zeros(ROWS, dtype=torch.int64)
+        with torch.no_grad():
+            for batch in batches:
+                for row, image in zip(batch["row"], batch["image"], strict=True):
+                    seen[row] += int(image.float().mean())
+        context.report({}, checkpoint={"all": context.sum(seen)})
+
+
+@pytest.mark.process
+def test_images_of_hugging_face_are_decoded_on_workers(gang: ProcessGang, tmp_path):
+    examples = Examples.hugging_face(str(hugging_face_images(tmp_path / "images")))
+    answers = gang.run(program(decodes, examples), assignment(tmp_path, per_worker_batch_size=1))
+    [first, *_] = [answer[0] for answer in answers]
+    assert state(first)["all"].tolist() == [10 * row for row in range(ROWS)]
 
 
 def test_parameter_servers_have_them_too(tmp_path):

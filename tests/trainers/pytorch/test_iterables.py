@@ -168,6 +168,15 @@ def test_a_length_that_is_too_small_leaves_no_row_out(tmp_path, sharded):
     assert sorted(state(segment)["all"]) == [*range(50)]
 
 
+@pytest.mark.process
+def test_on_workers_neither_does_it_and_one_that_is_too_large_is_an_error(gang: ProcessGang, tmp_path):
+    small, large = (assignment(tmp_path, name=str(said), sharded=False, said=said) for said in (8, 500))
+    answers = gang.run(program(counts), small, large)
+    assert sorted(state(answers[0][0])["all"]) == [*range(50)]
+    for _, error in answers:
+        assert "Said ended early, after 13 of the 125 batches that it has by len()" in str(error)
+
+
 # ---- what is refused
 
 
