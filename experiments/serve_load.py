@@ -49,6 +49,9 @@ from hpo.serve import ServeSettings, run
 run(ServeSettings(port=0, store=sys.argv[1], folder=Path(sys.argv[2])), lambda line: print(line, flush=True))
 """
 
+TOLD_SECONDS = 60.0
+"""How long after the job's end clients may wait for what others were told; what comes later counts as lost."""
+
 
 async def follow(port: int, token: str, job: str, seen: set[tuple[str, int]]) -> None:
     """One client that follows a job until it is cancelled."""
@@ -89,11 +92,14 @@ async def load(port: int, token: str, job: str, options: argparse.Namespace, run
     taken: list[float] = []
     asked: list[asyncio.Task[None]] = []
     began = time.perf_counter()
-    while running.poll() is None:
+    while running.poll() is None or len(asked) < len(paths):
         asked.append(asyncio.create_task(ask(port, token, paths[len(asked) % len(paths)], taken)))
         await asyncio.sleep(max(0.0, began + len(asked) / options.rate - time.perf_counter()))
     await asyncio.gather(*asked)
     await asyncio.sleep(2.0)
+    deadline = time.monotonic() + TOLD_SECONDS
+    while any(len(each) < len(set.union(*seen)) for each in seen) and time.monotonic() < deadline:
+        await asyncio.sleep(0.5)
     for client in clients:
         client.cancel()
     await asyncio.gather(*clients, return_exceptions=True)
