@@ -98,12 +98,18 @@ async def load(port: int, token: str, job: str, options: argparse.Namespace, run
     await asyncio.gather(*asked)
     await asyncio.sleep(2.0)
     deadline = time.monotonic() + TOLD_SECONDS
-    while any(len(each) < len(set.union(*seen)) for each in seen) and time.monotonic() < deadline:
+    while lost(seen) and time.monotonic() < deadline:
         await asyncio.sleep(0.5)
     for client in clients:
         client.cancel()
     await asyncio.gather(*clients, return_exceptions=True)
     return taken, seen
+
+
+def lost(seen: Sequence[set[tuple[str, int]]]) -> int:
+    """How many reports clients were not told that another was, over all clients."""
+    whole = set[tuple[str, int]]().union(*seen)
+    return sum(len(whole - each) for each in seen)
 
 
 def job_process(url: str, trials: int, name: str) -> subprocess.Popen[str]:
@@ -136,14 +142,13 @@ def measure(url: str, port: int, token: str, trials: int, options: argparse.Name
     taken, seen = asyncio.run(load(port, token, loaded, options, running))
     with Store(url) as store:
         there = {(row.trial_id, row.step) for row in store.reports(loaded)}
-    whole = set.union(*seen) if seen else set()
     return {
         "requests": len(taken),
         "p50": statistics.median(taken),
         "p99": sorted(taken)[int(0.99 * len(taken))],
-        "lost": sum(len(whole - each) for each in seen),
+        "lost": lost(seen),
         "reports": len(there),
-        "told": len(whole),
+        "told": len(set().union(*seen)),
         "alone_seconds": wall_seconds(url, alone),
         "loaded_seconds": wall_seconds(url, loaded),
     }

@@ -16,7 +16,7 @@ from tests.support.driving import answer
 from tests.support.processes import python
 from trainers import storage
 
-pytestmark = [pytest.mark.ray, pytest.mark.fault]
+pytestmark = [pytest.mark.ray, pytest.mark.fault, pytest.mark.long]
 
 
 def found(folder: Path) -> tuple[dict[str, Any], dict[str, bytes], int]:
@@ -37,7 +37,6 @@ def whole(ray_cluster: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     return result, models
 
 
-@pytest.mark.long
 def test_a_worker_and_then_its_rows_are_lost(whole: tuple[dict[str, Any], dict[str, bytes]], tmp_path: Path) -> None:
     kill, clear = tmp_path / "kill", tmp_path / "clear"
     kill.touch()
@@ -71,7 +70,6 @@ DIES = """
 """
 
 
-@pytest.mark.long
 def test_its_driver_is_killed(whole: tuple[dict[str, Any], dict[str, bytes]], tmp_path: Path) -> None:
     assert python("-c", DIES, str(tmp_path)).returncode == -signal.SIGKILL
     again = HyperparameterTuner.attach("job", store=f"sqlite:///{tmp_path}/record.db", allow_code=True)

@@ -59,26 +59,28 @@ def record(stack: Stack) -> Store:
     return Store(f"postgresql://warmband:{password}@127.0.0.1:{port}/warmband")
 
 
-def boosting(name: str) -> dict[str, object]:
-    """The job file of boosting on gangs of two workers, on the tables of a `ContainedJob` that there was."""
+def job_file(name: str, trainer: dict[str, object]) -> dict[str, object]:
+    """A job of six trials, on the tables that a `ContainedJob` writes."""
     return {
         "name": name,
         "data": {"channels": {channel: {"path": str(SHARED / "data" / f"{channel}.csv")} for channel in CHANNELS}},
-        "trainer": {
-            "type": "xgboost",
-            "num_workers": 2,
-            "hyperparameters": {"objective": "binary:logistic", "eval_metric": "auc"},
-        },
+        "trainer": trainer,
         "tuning": {
             "objective_metric_name": "validation:auc",
             "strategy": "Hyperband",
-            "hyperband": {"max_resource": ROUNDS, "min_resource": 1},
+            "hyperband": {"max_resource": ROUNDS, "min_resource": 1, "suggestions": "random"},
             "max_jobs": 6,
             "max_parallel_jobs": 1,
             "random_seed": 7,
             "ranges": {"eta": {"type": "continuous", "min": 0.01, "max": 0.5}},
         },
     }
+
+
+def boosting(name: str) -> dict[str, object]:
+    """Such a job of gangs of two workers."""
+    hyperparameters = {"objective": "binary:logistic", "eval_metric": "auc"}
+    return job_file(name, {"type": "xgboost", "num_workers": 2, "hyperparameters": hyperparameters})
 
 
 class ContainedJob(Paced):
@@ -117,32 +119,19 @@ class ContainedJob(Paced):
         return str(SHARED / Path(path).relative_to(self._shared))
 
     def _values(self) -> dict[str, object]:
-        channels = {}
         for number, (channel, rows) in enumerate(CHANNELS.items()):
-            path = self._shared / "data" / f"{channel}.csv"
-            table(rows, number + 1).to_csv(path, index=False)
-            channels[channel] = {"path": self._inside(path)}
+            table(rows, number + 1).to_csv(self._shared / "data" / f"{channel}.csv", index=False)
         static = {name: self._inside(text) if isinstance(text, str) else text for name, text in self.static.items()}
-        return {
-            "name": self.name,
-            "data": {"channels": channels},
-            "trainer": {
+        return job_file(
+            self.name,
+            {
                 "type": "torch",
                 "train_loop": "slow_training:train",
                 "num_workers": 3,
                 "hyperparameters": {"global_batch_size": 60, "eta": 0.1, **static},
                 "report_timeout_s": 300,
             },
-            "tuning": {
-                "objective_metric_name": "validation:auc",
-                "strategy": "Hyperband",
-                "hyperband": {"max_resource": ROUNDS, "min_resource": 1, "suggestions": "random"},
-                "max_jobs": 6,
-                "max_parallel_jobs": 1,
-                "random_seed": 7,
-                "ranges": {"eta": {"type": "continuous", "min": 0.01, "max": 0.5}},
-            },
-        }
+        )
 
     def until_epoch(self, after: int) -> None:
         """Waits for an epoch later than number `after`, of any trial."""

@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.processes import python
 
+pytestmark = [pytest.mark.ray, pytest.mark.long]
+
 
 @pytest.fixture(scope="module")
 def told() -> dict[str, Any]:
@@ -20,8 +22,6 @@ def told() -> dict[str, Any]:
     return answer
 
 
-@pytest.mark.long
-@pytest.mark.ray
 def test_each_worker_sees_its_peers_gpus_and_knows_its_own(told: dict[str, Any]) -> None:
     ranks = told["shared"]["told"]
     assert ranks[0]["visible"] == ranks[1]["visible"]
@@ -31,24 +31,18 @@ def test_each_worker_sees_its_peers_gpus_and_knows_its_own(told: dict[str, Any])
     assert [rank["place"] for rank in ranks] == [[0, 2, 0], [1, 2, 0]]
 
 
-@pytest.mark.long
-@pytest.mark.ray
 def test_a_program_that_does_not_ask_for_them_sees_its_own_gpu_alone(told: dict[str, Any]) -> None:
     for rank in told["own"]["told"]:
         assert rank["visible"] == rank["held"][0]
         assert rank["gpus"] == [0]
 
 
-@pytest.mark.long
-@pytest.mark.ray
 def test_a_worker_with_a_gpu_uses_its_part_of_the_nodes_cores(told: dict[str, Any]) -> None:
     """Ray is asked for no CPU; of the node's eight a GPU's part is two, where the machine has as many."""
     for rank in told["shared"]["told"]:
         assert rank["cpus"] == max(1, min(8, len(os.sched_getaffinity(0))) // 4)
 
 
-@pytest.mark.long
-@pytest.mark.ray
 def test_a_trial_that_breaks_a_worker_fails_once_and_the_next_one_has_new_workers(told: dict[str, Any]) -> None:
     shared = told["shared"]
     assert shared["events"] == ["GangUp", "Served", "GangLost", "GangUp", "Served"]
