@@ -1,22 +1,25 @@
 """Ray Data into PyTorch: rows a second on gangs, beside `iter_torch_batches` under Ray Train.
 
-    python -m experiments.streaming [--turns 5] [--out DIR] [--quick]
+    python -m experiments.streaming [--passes 40] [--out DIR] [--quick]
 
 Rows of 32 columns, which a function of Ray Data makes, are read by two workers in shuffled batches, in each pass anew:
 here as `Examples.ray_data`, in an order of seed and pass alone; and by `get_dataset_shard().iter_torch_batches` of Ray
 Train's own `TorchTrainer`, with a buffer as large. Both train a small network with AllReduce in each step, one thread
-a worker. The two take turns, the first pass of each is not counted, and the promise is on the median of the ratios
-within a turn.
+a worker. Both are there all the time and take turns pass by pass, for a pass takes two seconds and the machine's speed
+changes by a half from minute to minute. The first pass of each is not counted, and the promise is on the median of the
+ratios within a turn.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
 import statistics
 import tempfile
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,21 +39,46 @@ from experiments.workloads.small_job import start_ray
 from hpo.cli import errors_in_words
 from trainers import Examples, TorchTrainer
 
-WORKERS, COLUMNS, BATCH, BUFFER, PASSES = 2, 32, 1000, 5000, 3
+WORKERS, COLUMNS, BATCH, BUFFER = 2, 32, 1000, 5000
+TURNSTILE, WAIT_SECONDS = "turnstile", 300.0
 HERE, THERE = "here, `Examples.ray_data`", "Ray Train, `iter_torch_batches`"
 HEAD = ("", "rows a second")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """How large it is: rows of a pass, blocks of the dataset, and turns."""
+    """How large it is: rows of a pass, blocks of the dataset, and passes of each way that count."""
 
     rows: int = 400_000
     blocks: int = 16
-    turns: int = 5
+    passes: int = 40
 
 
-QUICK = Scale(rows=20_000, blocks=4, turns=1)
+QUICK = Scale(rows=20_000, blocks=4, passes=2)
+
+
+class Turnstile:
+    """An actor that lets the workers of one way through at a time."""
+
+    def __init__(self) -> None:
+        self._ended = 0
+        self._changed = asyncio.Condition()
+
+    async def begin(self, turn: int) -> None:
+        """Waits until all workers have ended all turns before this one."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._ended >= turn * WORKERS)
+
+    async def end(self) -> None:
+        """A worker has ended its turn."""
+        async with self._changed:
+            self._ended += 1
+            self._changed.notify_all()
+
+
+def _turn(number: int, here: bool) -> int:
+    """The turn of a pass; who is first takes turns, too."""
+    return 2 * number + (number % 2 if here else 1 - number % 2)
 
 
 def dataset(scale: Scale) -> Any:
@@ -76,24 +104,30 @@ def _loss(model: nn.Module, batch: Any) -> Any:
 
 def ours(context: Any) -> None:
     """The function of a gang."""
+    turnstile: Any = ray.get_actor(TURNSTILE, namespace=TURNSTILE)
     batches = context.prepare_data("train")
     model = context.prepare_model(network())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
-    for _ in context.epochs():
+    for number in context.epochs():
+        ray.get(turnstile.begin.remote(_turn(number, True)), timeout=WAIT_SECONDS)
         began, rows = time.perf_counter(), 0
         for batch in batches:
             rows += len(batch["y"])
             context.step(_loss(model, batch), optimizer)
-        context.report({"train:rate": rows * WORKERS / (time.perf_counter() - began)}, checkpoint={})
+        rate = rows * WORKERS / (time.perf_counter() - began)
+        ray.get(turnstile.end.remote(), timeout=WAIT_SECONDS)
+        context.report({"train:rate": rate}, checkpoint={})
 
 
 def theirs(config: dict[str, Any]) -> None:
     """What each worker of Ray Train runs."""
     torch.set_num_threads(1)
+    turnstile: Any = ray.get_actor(TURNSTILE, namespace=TURNSTILE)
     shard, model = ray.train.get_dataset_shard("train"), prepare_model(network())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
     rates = []
-    for number in range(PASSES):
+    for number in range(config["passes"]):
+        ray.get(turnstile.begin.remote(_turn(number, False)), timeout=WAIT_SECONDS)
         began, rows = time.perf_counter(), 0
         batches = shard.iter_torch_batches(
             batch_size=BATCH, local_shuffle_buffer_size=BUFFER, local_shuffle_seed=number, prefetch_batches=2
@@ -104,45 +138,51 @@ def theirs(config: dict[str, Any]) -> None:
             optimizer.step()
             optimizer.zero_grad()
         rates.append(rows * WORKERS / (time.perf_counter() - began))
+        ray.get(turnstile.end.remote(), timeout=WAIT_SECONDS)
     with tempfile.TemporaryDirectory() as folder:
         first = ray.train.get_context().get_world_rank() == 0
         ray.train.report({"rates": rates}, checkpoint=Checkpoint.from_directory(folder) if first else None)
 
 
-def rate_here(data: Any, scratch: str) -> float:
-    """Rows a second on a gang."""
+def rates_here(data: Any, passes: int, scratch: str) -> list[float]:
+    """Rows a second of each pass on a gang."""
     trainer = TorchTrainer(
         ours,
         scaling=ScalingConfig(num_workers=WORKERS),
-        hyperparameters={"per_worker_batch_size": BATCH, "epochs": PASSES},
+        hyperparameters={"per_worker_batch_size": BATCH, "epochs": passes},
     )
     result = trainer.fit({"train": Examples.ray_data(data, buffer=BUFFER)}, storage_path=scratch)
-    return statistics.median(report.metrics["train:rate"] for report in result.reports[1:])
+    return [report.metrics["train:rate"] for report in result.reports]
 
 
-def rate_there(data: Any, scratch: str, number: int) -> float:
-    """Rows a second under Ray Train."""
+def rates_there(data: Any, passes: int, scratch: str) -> list[float]:
+    """Rows a second of each pass under Ray Train."""
     trainer = RayTorchTrainer(
         theirs,
+        train_loop_config={"passes": passes},
         scaling_config=ScalingConfig(num_workers=WORKERS),
-        run_config=RunConfig(name=f"streaming-{number}", storage_path=scratch),
+        run_config=RunConfig(name="streaming", storage_path=scratch),
         datasets={"train": data},
     )
     result = trainer.fit()
     assert result.metrics is not None, "the loop reports once, with a checkpoint"
-    return float(statistics.median(result.metrics["rates"][1:]))
+    return list(map(float, result.metrics["rates"]))
 
 
 def measured(scale: Scale, scratch: str) -> dict[str, list[float]]:
-    """Rows a second by turns; who is first takes turns, too."""
+    """Rows a second by turns, the first pass of each left out."""
+    # Ray Train's tasks and ours have other environments: else each pass starts all processes of Ray Data anew.
+    os.environ["RAY_num_workers_soft_limit"] = "40"  # noqa: SIM112 -- Ray spells it so
     start_ray(4)
     try:
-        data = dataset(scale)
-        rates: dict[str, list[float]] = {HERE: [], THERE: []}
-        for turn in range(scale.turns):
-            ways = {HERE: partial(rate_here, data, scratch), THERE: partial(rate_there, data, scratch, turn)}
-            for way in (HERE, THERE) if turn % 2 == 0 else (THERE, HERE):
-                rates[way].append(ways[way]())
+        data, passes = dataset(scale), scale.passes + 1
+        actor: Any = ray.remote(num_cpus=0)
+        turnstile = actor(Turnstile).options(name=TURNSTILE, namespace=TURNSTILE).remote()
+        with ThreadPoolExecutor(1) as pool:
+            here = pool.submit(rates_here, data, passes, scratch)
+            there = rates_there(data, passes, scratch)
+            rates = {HERE: here.result(WAIT_SECONDS)[1:], THERE: there[1:]}
+        ray.kill(turnstile)
         return rates
     finally:
         ray.shutdown()
@@ -166,17 +206,17 @@ def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
 
 
 def main(
-    turns: Annotated[int, typer.Option(min=1, help="Turns of each way.")] = Scale.turns,
-    quick: Annotated[bool, typer.Option("--quick", help="Few rows and one turn: whether it runs.")] = False,
+    passes: Annotated[int, typer.Option(min=1, help="Passes of each way that count.")] = Scale.passes,
+    quick: Annotated[bool, typer.Option("--quick", help="Few rows and two passes: whether it runs.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for result.json.")] = Path("results/streaming"),
 ) -> None:
     """Measure rows a second of Ray Data into PyTorch, here and under Ray Train."""
     console = Console(highlight=False)
-    scale = QUICK if quick else Scale(turns=turns)
+    scale = QUICK if quick else Scale(passes=passes)
     with tempfile.TemporaryDirectory(prefix="warmband-streaming-") as scratch:
         rates = measured(scale, scratch)
     kept = targets(rates)
-    title = f"{scale.rows:,} rows of {COLUMNS} columns, {WORKERS} workers"
+    title = f"{scale.rows:,} rows of {COLUMNS} columns, {WORKERS} workers, {scale.passes} passes"
     console.print(table(title, HEAD, rows(rates)), "", promises(kept))
     result = {"rows": scale.rows, "workers": WORKERS, "rates": rates, "targets": targets_to_json(kept)}
     console.print(f"written to {write(out, result)}")
