@@ -21,6 +21,12 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
+def shown(value: object) -> str:
+    """A value as an error shows it: Python writes out no whole number of more than 4,300 digits."""
+    huge = isinstance(value, int) and value.bit_length() > 1024
+    return f"a whole number of {value.bit_length():,} bits" if huge else repr(value)  # type: ignore[attr-defined]
+
+
 def check_whole(what: str, value: object, least: int) -> None:
     """Refuses what is neither a whole number, `least` or more, nor None.
 
@@ -28,7 +34,7 @@ def check_whole(what: str, value: object, least: int) -> None:
         ConfigurationError: naming it, its value and what to give.
     """
     if value is not None and not is_whole(value, least):
-        raise ConfigurationError(f"{what} is {value!r}; give a whole number, {least} or more")
+        raise ConfigurationError(f"{what} is {shown(value)}; give a whole number, {least} or more")
 
 
 def nearest(word: object, known: Iterable[str], cutoff: float = 0.6) -> str:

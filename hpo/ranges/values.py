@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from trainers.checking import shown
 from trainers.errors import ConfigurationError
 
 Scalar: TypeAlias = bool | int | float | str | None
@@ -20,6 +21,9 @@ When: TypeAlias = Mapping[str, Sequence[Scalar]]
 # Searchers count in doubles, which hold every whole number up to here and not every one beyond.
 LARGEST_INTEGER = 2**53
 
+_MOST_BITS = 64
+"""Of whole numbers among other values: records, searchers and trainers count in no more."""
+
 
 def real(what: str, value: object) -> float:
     """A finite number as a float; `what` says in errors which it is."""
@@ -28,16 +32,16 @@ def real(what: str, value: object) -> float:
             number = float(value)
             if math.isfinite(number):
                 return number
-    raise ConfigurationError(f"{what} is {value!r}; give a finite number")
+    raise ConfigurationError(f"{what} is {shown(value)}; give a finite number")
 
 
 def whole(what: str, value: object) -> int:
     """A whole number as an int; `what` says in errors which it is."""
     number = int(value) if isinstance(value, int) and not isinstance(value, bool) else real(what, value)
     if number != int(number):
-        raise ConfigurationError(f"{what} is {value!r}; give a whole number")
+        raise ConfigurationError(f"{what} is {shown(value)}; give a whole number")
     if abs(number) > LARGEST_INTEGER:
-        raise ConfigurationError(f"{what} is {value!r}; give a number from -2**53 to 2**53")
+        raise ConfigurationError(f"{what} is {shown(value)}; give a number from -2**53 to 2**53")
     return int(number)
 
 
@@ -74,6 +78,8 @@ def scalar(what: str, value: object) -> Scalar:
     own = plain(value)
     if isinstance(own, float) and not math.isfinite(own):
         raise ConfigurationError(f"{what} is {value!r}; give a finite number")
+    if isinstance(own, int) and own.bit_length() > _MOST_BITS:
+        raise ConfigurationError(f"{what} is {shown(own)}; give a number of at most {_MOST_BITS} bits")
     if isinstance(own, str) and ("\0" in own or any("\ud800" <= letter <= "\udfff" for letter in own)):
         raise ConfigurationError(f"{what} is {value!r}; give text that UTF-8 can say, without NUL")
     # Exactly these types: an enum's member, though it is a string, would come back from the record as another type.

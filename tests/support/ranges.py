@@ -21,7 +21,7 @@ from hpo.ranges import (
 SCALARS = (
     st.none()
     | st.booleans()
-    | st.integers()
+    | st.integers(1 - 2**64, 2**64 - 1)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(codec="utf-8", exclude_characters="\0"))
 )

@@ -73,6 +73,8 @@ def arrow_rows(
 def _arrow_numbers(column: Any) -> NDArray[Any]:
     import pyarrow as pa
 
+    if column.type in (pa.float64(), pa.float32()) and not column.null_count:
+        return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
     # Through float64, so that the same number gives the same float32 whatever it was stored as; rounded, from 2**53 on.
     numbers: NDArray[Any] = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return numbers

@@ -88,7 +88,7 @@ class ColumnScan:
             there = values[~np.isnan(values)]
             self._missing[at] += len(values) - len(there)
             if is_category(features, at):
-                self._categories[at] = len(features.dtypes.iloc[at].categories)
+                self._categories[at] = len(features.iloc[:, at].cat.categories)
             elif len(there):
                 self._least[at] = min(self._least[at], there.min())
                 self._greatest[at] = max(self._greatest[at], there.max())

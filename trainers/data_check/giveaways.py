@@ -100,10 +100,9 @@ def giveaways(sample: Sample, names: tuple[str, ...] | None, *, classes: bool) -
     if len(labels) < 4 or len(np.unique(labels)) < 2:
         return ()
     told = np.unique(labels, return_inverse=True)[1] if classes else _ranks(labels)
+    present = np.diff(features.indptr) if is_sparse(features) else np.full(features.shape[1], len(labels))
     found = []
-    for at in range(features.shape[1]):
-        if is_sparse(features) and np.diff(features.indptr)[at] < _LEAST_PRESENT * len(labels):
-            continue
+    for at in np.flatnonzero(present >= _LEAST_PRESENT * len(labels)).tolist():
         values = column(features, at).astype(np.float64)
         share = told_by(values, told, classes=classes, apart=is_category(features, at))
         if share >= (OF_CLASSES if classes else OF_NUMBERS):

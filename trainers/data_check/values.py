@@ -19,7 +19,8 @@ _CELLS = 1 << 18
 
 def is_category(features: Any, at: int) -> bool:
     """Whether a column of the features holds categories."""
-    return hasattr(features, "dtypes") and hasattr(features.dtypes.iloc[at], "categories")
+    # Not of the frame's dtypes, which pandas gathers from all columns each time.
+    return hasattr(features, "iloc") and hasattr(features.iloc[:, at].dtype, "categories")
 
 
 def column(features: Any, at: int) -> NDArray[Any]:

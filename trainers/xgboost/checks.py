@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trainers.checking import check_whole, did_you_mean, is_whole
+from trainers.checking import check_whole, did_you_mean, is_whole, shown
 from trainers.errors import ConfigurationError
 from trainers.xgboost.constraints import text_remedy
 from trainers.xgboost.parameters import (
@@ -55,6 +55,9 @@ def check_parameters(hyperparameters: Mapping[str, Any]) -> None:
     if not isinstance(maximize := hyperparameters.get(MAXIMIZE), bool | None):
         raise ConfigurationError(f"hyperparameter {MAXIMIZE!r} is {maximize!r}; give True or False")
     ours = (*ROUNDS, PATIENCE, MAXIMIZE)
+    for name in (*ROUNDS, PATIENCE):
+        if isinstance(rounds := hyperparameters.get(name), int) and rounds > _LARGEST_WHOLE:
+            raise ConfigurationError(f"hyperparameter {name!r} is {shown(rounds)}; give at most {_LARGEST_WHOLE}")
     given = {name: value for name, value in hyperparameters.items() if name not in ours and value is not None}
     first: dict[str, str] = {}
     for name, value in given.items():
@@ -68,7 +71,7 @@ def check_parameters(hyperparameters: Mapping[str, Any]) -> None:
         first[own] = name
         remedy = "give its tolist()" if getattr(value, "ndim", 0) else _remedy(own, name, given)
         if remedy:
-            raise ConfigurationError(f"hyperparameter {name!r} is {value!r}; {remedy}")
+            raise ConfigurationError(f"hyperparameter {name!r} is {shown(value)}; {remedy}")
     _check_together(given)
 
 

@@ -40,6 +40,11 @@ from trainers.errors import ConfigurationError
         (lambda: ContinuousParameter(-1.7e308, 1.7e308), "further apart than a float can say; give a narrower range"),
         (lambda: IntegerParameter(1, 2.5), "IntegerParameter: max_value is 2.5; give a whole number"),
         (lambda: IntegerParameter(0, 2**53 + 1), "give a number from -2[*][*]53 to 2[*][*]53"),
+        (lambda: IntegerParameter(1, 10**5000), "max_value is a whole number of 16,610 bits; give a number from -2"),
+        (
+            lambda: CategoricalParameter([1, 10**400]),
+            "values.1. is a whole number of 1,329 bits; give a number of at mo",
+        ),
         (lambda: IntegerParameter(None, 1), "IntegerParameter: min_value is None; give a finite number"),
         (
             lambda: ContinuousParameter(1, 2, "log"),

@@ -20,6 +20,8 @@ from trainers.xgboost.parameters import KNOWN
         ({"etaa": 0.1}, "hyperparameter 'etaa' is none of XGBoost's, which would ignore it; did you mean 'eta'[?]"),
         ({"max_dept": 3}, "did you mean 'max_depth'"),
         ({"numround": 3}, "did you mean 'num_round'"),
+        ({"num_round": 10**400}, "'num_round' is a whole number of 1,329 bits; give at most 2147483647"),
+        ({"max_depth": 10**5000}, "'max_depth' is a whole number of 16,610 bits; give a whole number, 0 or more"),
         ({"foo": 1}, "hyperparameter 'foo' is none of XGBoost's, which would ignore it; leave it out"),
         ({5: 1}, "hyperparameters have the name 5; give a string"),
         ({"predictor": "cpu_predictor"}, "'predictor' is no longer one of XGBoost's; give 'device' instead"),

@@ -27,8 +27,9 @@ def of_arrow(table: Any) -> Any:
 
 def coding_of(frame: Any, roles: Roles) -> dict[int, Categories]:
     """The categories of a frame's features, by their places among the features."""
-    dtypes = [frame.dtypes.iloc[place] for place in roles.features(frame.shape[1])]
-    return {at: Categories.of_dtype(dtype) for at, dtype in enumerate(dtypes) if is_category(dtype)}
+    dtypes = list(frame.dtypes)  # Once: pandas gathers them from all columns each time.
+    places = enumerate(roles.features(frame.shape[1]))
+    return {at: Categories.of_dtype(dtypes[place]) for at, place in places if is_category(dtypes[place])}
 
 
 def with_categories(frame: Any, named: Sequence[int], roles: Roles) -> Any:
