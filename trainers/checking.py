@@ -23,8 +23,12 @@ def is_number(value: object) -> TypeGuard[float]:
 
 def shown(value: object) -> str:
     """A value as an error shows it: Python writes out no whole number of more than 4,300 digits."""
-    huge = isinstance(value, int) and value.bit_length() > 1024
-    return f"a whole number of {value.bit_length():,} bits" if huge else repr(value)  # type: ignore[attr-defined]
+    if isinstance(value, int) and value.bit_length() > 1024:
+        return f"a whole number of {value.bit_length():,} bits"
+    try:
+        return repr(value)
+    except ValueError:
+        return f"a {type(value).__name__} with a whole number of more than 4,300 digits"
 
 
 def check_whole(what: str, value: object, least: int) -> None:
@@ -46,7 +50,8 @@ def nearest(word: object, known: Iterable[str], cutoff: float = 0.6) -> str:
         cutoff: likeness from 0 to 1 that a name has to have, as difflib counts it.
     """
     by_lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(str(word).lower(), by_lower, n=1, cutoff=cutoff)
+    text = word if isinstance(word, str) else shown(word)
+    near = difflib.get_close_matches(text.lower(), by_lower, n=1, cutoff=cutoff)
     return by_lower[near[0]] if near else ""
 
 

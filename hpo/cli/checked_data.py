@@ -93,7 +93,7 @@ def _of_files(what: Sequence[str], target: str | None) -> dict[str, Channel]:
     from trainers.channels import Channel, open_channels
 
     named = [None if os.path.exists(each) else _NAMED.fullmatch(each) for each in what]
-    column = int(target) if target is not None and re.fullmatch(r"-?\d+", target) else target
+    column = int(target) if target is not None and re.fullmatch(r"-?\d{1,9}", target) else target
     if not any(named):
         return open_channels({"train": Channel.of(list(what), target=column, name="train")})
     paths: dict[str, list[str]] = {}

@@ -22,6 +22,9 @@ Keys: TypeAlias = tuple[str | int, ...]
 
 MOST_VALUES = 10_000
 
+_MOST_BITS = 1024
+"""Of whole numbers: a float holds no more, and Python does not write out those of more than 4,300 digits."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Place:
@@ -209,10 +212,17 @@ class _Reader:
         self._found.problems.append(Problem(keys=keys, text=text, place=place))
 
 
+def _whole(text: str) -> int:
+    number = int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
+    if number.bit_length() > _MOST_BITS:
+        raise ValueError(f"a number of more than {_MOST_BITS} bits")
+    return number
+
+
 _SCALARS: dict[str, Callable[[str], Any]] = {
     "null": lambda text: None,
     "bool": lambda text: {"true": True, "false": False}[text.lower()],
-    "int": lambda text: int(text, {"0o": 8, "0x": 16}.get(text[:2], 10)),
+    "int": _whole,
     "float": lambda text: float(text.lower().replace(".inf", "inf").replace(".nan", "nan")),
     "str": str,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from trainers.channels import Channel, agree
+from trainers.channels import WEIGHT, Channel, agree
 from trainers.data_check.columns import ColumnScan
 from trainers.data_check.duplicates import RowHashes
 from trainers.data_check.findings import findings
@@ -47,12 +47,13 @@ def _scan(channel: Channel, counts: tuple[int, ...]) -> tuple[ChannelReport, Row
     import pyarrow.parquet  # noqa: F401  # Which takes its time, too, and each process once.
 
     columns, labels, hashes, sample = ColumnScan(), LabelScan(), RowHashes(), Sample()
-    names, seconds = None, 0.0
+    names, seconds, weighs = None, 0.0, False
     started = time.perf_counter()
     for table in channel.pieces():
         seconds += time.perf_counter() - started
         names = table.feature_names
         if len(table.labels):
+            weighs = weighs or WEIGHT not in table.said or bool((table.said[WEIGHT] > 0).any())
             columns.add(table.features)
             labels.add(table.labels)
             hashes.add(table.features, table.labels)
@@ -72,5 +73,6 @@ def _scan(channel: Channel, counts: tuple[int, ...]) -> tuple[ChannelReport, Row
         contradictions=hashes.contradictions,
         giveaways=giveaways(sample, names, classes=bool(summary.classes)),
         loads=loads(channel, columns.rows, len(found), seconds, counts),
+        weightless=columns.rows > 0 and not weighs,
     )
     return report, hashes

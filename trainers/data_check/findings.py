@@ -27,6 +27,8 @@ def findings(reports: Sequence[ChannelReport], overlaps: Sequence[Overlap]) -> I
         overlaps: rows of others that stand in "train", too.
     """
     for report in reports:
+        if report.weightless:
+            yield f"{report.name}: every weight is 0, so no row counts; give some a weight above 0"
         for giveaway in report.giveaways[:_MOST_NAMED]:
             yield (
                 f"{report.name}: column {giveaway.column!r} alone tells {giveaway.share:.1%} of the label; was "

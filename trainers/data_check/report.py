@@ -28,6 +28,7 @@ class ChannelReport:
         contradictions: labels beyond the first that rows of the same features have.
         giveaways: columns that tell the label alone.
         loads: what a worker of gangs of several sizes loads.
+        weightless: its rows have weights, which are all 0.
     """
 
     name: str
@@ -40,6 +41,7 @@ class ChannelReport:
     contradictions: int
     giveaways: tuple[Giveaway, ...]
     loads: tuple[Load, ...]
+    weightless: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,7 +53,7 @@ def check_parameters(hyperparameters: Mapping[str, Any]) -> None:
     """
     check_whole(f"hyperparameter {PATIENCE!r}", _number(hyperparameters.get(PATIENCE)), 1)
     if not isinstance(maximize := hyperparameters.get(MAXIMIZE), bool | None):
-        raise ConfigurationError(f"hyperparameter {MAXIMIZE!r} is {maximize!r}; give True or False")
+        raise ConfigurationError(f"hyperparameter {MAXIMIZE!r} is {shown(maximize)}; give True or False")
     ours = (*ROUNDS, PATIENCE, MAXIMIZE)
     for name in (*ROUNDS, PATIENCE):
         if isinstance(rounds := hyperparameters.get(name), int) and rounds > _LARGEST_WHOLE:
@@ -183,7 +183,7 @@ def _number_remedy(allowed: Number, value: Any) -> str:
 
 
 def _metric_remedy(metric: Any) -> str:
-    base, at, argument = str(metric).partition("@")
+    base, at, argument = (metric if isinstance(metric, str) else shown(metric)).partition("@")
     base = base.removesuffix("-")
     if base in _WITH_ARGUMENT and not at:
         return f"give its number too, as in {_WITH_ARGUMENT[base]!r}"

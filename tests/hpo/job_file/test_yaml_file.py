@@ -112,6 +112,7 @@ def test_a_file_of_another_version_of_yaml(path: Path) -> None:
         ("a: !!int x\n", "line 1: a is 'x', which cannot be read as int; give another value"),
         ("a: !!bool maybe\n", "line 1: a is 'maybe', which cannot be read as bool"),
         (f"a: {'9' * 5000}\n", "which cannot be read as int"),
+        (f"a: 0x{'f' * 5000}\n", "which cannot be read as int"),
         ("a: &x [*x]\n", "nested deeper than 20 levels"),
     ],
 )

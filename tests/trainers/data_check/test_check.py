@@ -31,6 +31,15 @@ def test_sound_data_have_no_findings() -> None:
     assert [(channel.name, channel.rows) for channel in report.channels] == [("train", HALF), ("validation", HALF)]
 
 
+def test_weights_that_are_all_0_are_found() -> None:
+    for weight, found in (
+        (0.0, ("train: every weight is 0, so no row counts; give some a weight above 0",)),
+        (1.0, ()),
+    ):
+        channel = Channel.of(FRAME.assign(w=weight), target="y", weight="w", name="train")
+        assert check_data({"train": channel}).findings == found
+
+
 FINDINGS = {
     "a giveaway": (
         lambda train: train.assign(paid=np.where(train.y == 1, train.b, np.nan)),

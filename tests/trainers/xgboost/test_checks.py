@@ -21,6 +21,13 @@ from trainers.xgboost.parameters import KNOWN
         ({"max_dept": 3}, "did you mean 'max_depth'"),
         ({"numround": 3}, "did you mean 'num_round'"),
         ({"num_round": 10**400}, "'num_round' is a whole number of 1,329 bits; give at most 2147483647"),
+        (
+            {"max_depth": [10**5000]},
+            "'max_depth' is a list with a whole number of more than 4,300 digits; give a whole",
+        ),
+        ({"tree_method": 10**5000}, "'tree_method' is a whole number of 16,610 bits; give one of auto"),
+        ({"eval_metric": [10**5000]}, "'eval_metric' is a list with a whole number of more than 4,300 digits; give"),
+        ({"maximize": 10**5000}, "'maximize' is a whole number of 16,610 bits; give True or False"),
         ({"max_depth": 10**5000}, "'max_depth' is a whole number of 16,610 bits; give a whole number, 0 or more"),
         ({"foo": 1}, "hyperparameter 'foo' is none of XGBoost's, which would ignore it; leave it out"),
         ({5: 1}, "hyperparameters have the name 5; give a string"),
