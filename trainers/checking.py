@@ -10,6 +10,9 @@ from typing import TypeGuard
 
 from trainers.errors import ConfigurationError
 
+MOST_BITS = 1024
+"""Of whole numbers that are read and shown: a float holds no more, and Python writes out at most 4,300 digits."""
+
 
 def is_whole(value: object, least: float = -math.inf, most: float = math.inf) -> TypeGuard[int]:
     """Whether a value is a whole number from `least` to `most`; True and False are none."""
@@ -23,7 +26,7 @@ def is_number(value: object) -> TypeGuard[float]:
 
 def shown(value: object) -> str:
     """A value as an error shows it: Python writes out no whole number of more than 4,300 digits."""
-    if isinstance(value, int) and value.bit_length() > 1024:
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
         return f"a whole number of {value.bit_length():,} bits"
     try:
         return repr(value)

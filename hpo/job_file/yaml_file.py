@@ -16,14 +16,12 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from hpo.text import masked
 from hpo.yaml_core import DEEPEST, TAG, compose
+from trainers.checking import MOST_BITS
 from trainers.errors import ConfigurationError
 
 Keys: TypeAlias = tuple[str | int, ...]
 
 MOST_VALUES = 10_000
-
-_MOST_BITS = 1024
-"""Of whole numbers: a float holds no more, and Python does not write out those of more than 4,300 digits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -214,8 +212,8 @@ class _Reader:
 
 def _whole(text: str) -> int:
     number = int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
-    if number.bit_length() > _MOST_BITS:
-        raise ValueError(f"a number of more than {_MOST_BITS} bits")
+    if number.bit_length() > MOST_BITS:
+        raise ValueError(f"a number of more than {MOST_BITS} bits")
     return number
 
 
