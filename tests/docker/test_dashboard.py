@@ -8,7 +8,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -28,6 +27,7 @@ from hpo.record.store import Store
 from hpo.sagemaker.analytics import tuned_trials
 from tests.support.docker.showing import Held, Values, expected, wrong
 from tests.support.docker.watched_job import JOB
+from tests.support.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 DOCKER = ROOT / "docker"
@@ -162,8 +162,10 @@ def look(folder: Path, processes: Processes) -> Seen:
     head, environment["RAY_ADDRESS"] = start_head(folder, processes, environment)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     program = (sys.executable, "-m", "tests.support.docker.watched_job", str(folder))
-    driver = processes.start(*program, env=environment, cwd=ROOT, **pipes)
-    up = heard(driver, "up")
+    errors = folder / "driver.log"
+    with errors.open("w") as log:
+        driver = processes.start(*program, env=environment, cwd=ROOT, stderr=log, **pipes)
+    up = heard(driver, "up", errors)
     prometheus = serve(folder, processes, up["webui_url"], token)
     until("Ray's service discovery file", lambda: _targets(Path(up["session_dir"])))
     go_on(driver)
@@ -173,12 +175,12 @@ def look(folder: Path, processes: Processes) -> Seen:
     texts = {name: about[0]["help"] for name, about in prometheus.ask("metadata").items()}
     scraped, in_file = agreed(prometheus, Path(up["session_dir"]))
     (folder / "gate").touch()
-    listed = heard(driver, "ended")
+    listed = heard(driver, "ended", errors)
     after = Held.now(url)
     # Its process lives on, as a notebook would: the gauges go all the same.
     panels_after = settled(prometheus, expected(after, driver=False, busy=False))
     go_on(driver)
-    heard(driver, "left")
+    heard(driver, "left", errors)
     processes.end(head)
     return Seen(
         during=panels_during,
@@ -219,13 +221,6 @@ def start_head(folder: Path, processes: Processes, environment: dict[str, str]) 
     return head, f"127.0.0.1:{port}"
 
 
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 def serve(folder: Path, processes: Processes, dashboard: str, token: Path) -> Prometheus:
     """A Prometheus with the compose file's own configuration, but for the addresses, the secret and the haste."""
     config = (DOCKER / "prometheus/prometheus.yml").read_text()
@@ -244,15 +239,13 @@ def serve(folder: Path, processes: Processes, dashboard: str, token: Path) -> Pr
     return Prometheus(f"http://{address}")
 
 
-def heard(driver: subprocess.Popen[str], what: str) -> dict[str, Any]:
+def heard(driver: subprocess.Popen[str], what: str, errors: Path) -> dict[str, Any]:
     """The driver's line that says so; what else it prints is passed over."""
     assert driver.stdout is not None
-    printed = []
     for line in driver.stdout:
-        printed.append(line)
         if line.startswith("{") and (found := json.loads(line))["what"] == what:
             return cast(dict[str, Any], found)
-    raise AssertionError(f"the driver ended before it was {what}:\n{''.join(printed)}")
+    raise AssertionError(f"the driver ended before it was {what}:\n{errors.read_text()[-4000:]}")
 
 
 def go_on(driver: subprocess.Popen[str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Self
 
 import sqlalchemy as sa
+
+from tests.support.ports import free_port
 
 PASSWORD = "planted-Secret-7"
 _AS_ROOT = ("setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups")
@@ -46,9 +47,7 @@ class Postgres:
         command = ["initdb", "-D", "data", "-U", "warm", "--pwfile=password", "-A", "scram-sha-256", "-E", "UTF8"]
         self._run(*command, "--no-sync", "--no-instructions")
         self._settings = [f"-c{setting}" for setting in (f"unix_socket_directories={self.folder}", *settings)]
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import time
 import urllib.error
 import urllib.request
@@ -23,6 +22,7 @@ from hpo import TrainingJob
 from hpo.endpoints import Predictor, check_place, deployed
 from hpo.record import Store
 from hpo.sagemaker import delete_endpoint
+from tests.support.ports import free_port
 from trainers import ConfigurationError, DataError, ScalingConfig, WarmbandError, XGBoostTrainer
 
 RANDOM = np.random.default_rng(6)
@@ -32,9 +32,7 @@ TRAIN = FRAME.assign(y=(FRAME["a"] > 0).astype(np.float32))[["y", "a", "b", "c"]
 
 @pytest.fixture(scope="module")
 def port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    return free_port()
 
 
 @pytest.fixture(scope="module")

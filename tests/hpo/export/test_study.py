@@ -24,6 +24,7 @@ from hpo.cli import app
 from hpo.export import study as module, to_optuna
 from hpo.record.store import JobRow, Store
 from hpo.sagemaker.description import describe
+from tests.support.ports import free_port
 from tests.support.recorded import METRIC, RANGES, STARTED, record, spec
 from trainers.errors import ConfigurationError, WarmbandError
 
@@ -226,9 +227,7 @@ def dashboard(store: Store, tmp_path: Path) -> Iterator[str]:
     arguments = ["export", "job", "--format", "optuna", "-o", goal(tmp_path), "--store", url(tmp_path)]
     done = CliRunner(env={"COLUMNS": "300"}).invoke(app, arguments)
     assert f"optuna-dashboard {goal(tmp_path)}" in done.stdout
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     program = Path(sys.executable).with_name("optuna-dashboard")
     server = subprocess.Popen(
         [program, goal(tmp_path), "--host", "127.0.0.1", "--port", str(port), "--server", "wsgiref"],

@@ -8,7 +8,6 @@ import re
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -29,6 +28,7 @@ from hpo.jobs.launch.whereabouts import owner
 from hpo.record.store import Store
 from tests.support import own_code
 from tests.support.boosting import CHANNELS, STATIC, make
+from tests.support.ports import free_port
 from tests.support.submitted import hpo, project
 from trainers import ScalingConfig
 from trainers.errors import ConfigurationError, WarmbandError
@@ -43,12 +43,6 @@ class Head:
     address: str
     token: str
     home: Path
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="module")

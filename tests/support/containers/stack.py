@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from typing import Any
 from tests.support import yaml_text
 from tests.support.containers.engine import Engine
 from tests.support.docker.deployment import DOCKER
+from tests.support.ports import free_port
 
 PROJECT = "warmband-test"
 UP_SECONDS = 300.0
@@ -47,7 +47,7 @@ class Stack:
         engine.run("sh", folder / "make-secrets.sh")
         # Debian's docker-compose, 1.29, does not know `name` yet.
         text = re.sub(r"^name: .*\n", "", (DOCKER / "compose.yaml").read_text(), flags=re.MULTILINE)
-        self.ports = {int(port): _free() for port in re.findall(r'"127\.0\.0\.1:(\d+):\1"', text)}
+        self.ports = {int(port): free_port() for port in re.findall(r'"127\.0\.0\.1:(\d+):\1"', text)}
         for port, free in self.ports.items():
             text = text.replace(f'"127.0.0.1:{port}:{port}"', f'"127.0.0.1:{free}:{port}"')
         (folder / "compose.yaml").write_text(text)
@@ -164,9 +164,3 @@ def until(there: Callable[[], Any], what: str, seconds: float, every: float = 0.
             raise TimeoutError(f"waited {seconds:.0f} s for {what}")
         time.sleep(every)
     return found
-
-
-def _free() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

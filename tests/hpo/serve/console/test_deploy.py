@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from hpo.job_file import read_any
 from hpo.record import Store
 from hpo.serve.deployments.files import DeploymentFiles
 from tests.support.console import Served
+from tests.support.ports import free_port
 from tests.support.rows import until
 from tests.support.small_job import write_job
 
@@ -38,9 +38,7 @@ def test_a_model_is_deployed_answers_and_is_ended(
     expect(page.locator("section[aria-label=Endpoints]")).to_be_hidden()
     page.get_by_role("button", name="Deploy").click()
     dialog = page.get_by_role("dialog", name="Deploy tiny?")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     dialog.get_by_label("Endpoint").fill("a/b")
     dialog.get_by_label("CPUs of each").fill("0.1")
     dialog.get_by_label("Port").fill(str(port))
