@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TypeGuard
@@ -14,7 +13,11 @@ MOST_BITS = 1024
 """Of whole numbers that are read and shown: a float holds no more, and Python writes out at most 4,300 digits."""
 
 
-def is_whole(value: object, least: float = -math.inf, most: float = math.inf) -> TypeGuard[int]:
+MOST_WHOLE = 2**63 - 1
+"""The largest whole number that the record and NumPy hold."""
+
+
+def is_whole(value: object, least: float = -MOST_WHOLE, most: float = MOST_WHOLE) -> TypeGuard[int]:
     """Whether a value is a whole number from `least` to `most`; True and False are none."""
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
@@ -34,14 +37,17 @@ def shown(value: object) -> str:
         return f"a {type(value).__name__} with a whole number of more than 4,300 digits"
 
 
-def check_whole(what: str, value: object, least: int) -> None:
-    """Refuses what is neither a whole number, `least` or more, nor None.
+def check_whole(what: str, value: object, least: int, *, required: bool = False) -> None:
+    """Refuses what is no whole number, `least` or more, that 64 bits hold; None too, where a value is required.
 
     Raises:
         ConfigurationError: naming it, its value and what to give.
     """
-    if value is not None and not is_whole(value, least):
-        raise ConfigurationError(f"{what} is {shown(value)}; give a whole number, {least} or more")
+    if (value is not None or required) and not is_whole(value, least):
+        wanted = (
+            f" from {least} to 2**63 - 1" if isinstance(value, int) and value > MOST_WHOLE else f", {least} or more"
+        )
+        raise ConfigurationError(f"{what} is {shown(value)}; give a whole number{wanted}")
 
 
 def nearest(word: object, known: Iterable[str], cutoff: float = 0.6) -> str:

@@ -13,6 +13,7 @@ from hpo.endpoints.predictor import Predictor
 from hpo.endpoints.replica import Replica
 from hpo.endpoints.scoring import Scorer
 from hpo.record import Store
+from trainers.checking import check_whole, is_number, shown
 from trainers.errors import ConfigurationError, WarmbandError
 
 _NAME = re.compile(r"[A-Za-z0-9](-?[A-Za-z0-9]){0,62}")
@@ -51,10 +52,9 @@ def check_place(name: str, replicas: Any, cpus: Any, batch: Any) -> None:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ConfigurationError(f"endpoint_name is {name!r}; give letters, digits and hyphens, 63 at most")
     for what, value in (("initial_instance_count", replicas), ("max_batch_size", batch)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ConfigurationError(f"{what} is {value!r}; give a whole number, 1 or more")
-    if isinstance(cpus, bool) or not isinstance(cpus, int | float) or not 0 < cpus < 1e6:
-        raise ConfigurationError(f"cpus is {cpus!r}; give the CPUs of a replica, such as 1 or 0.5")
+        check_whole(what, value, 1, required=True)
+    if not is_number(cpus) or not 0 < cpus < 1e6:
+        raise ConfigurationError(f"cpus is {shown(cpus)}; give the CPUs of a replica, such as 1 or 0.5")
 
 
 def deploy(

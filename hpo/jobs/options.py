@@ -6,7 +6,6 @@ The tuner's arguments, the keys of a job file, the record and the reference page
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +13,7 @@ from types import NoneType
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from trainers import storage
-from trainers.checking import did_you_mean, is_whole
+from trainers.checking import MOST_WHOLE, did_you_mean, is_whole, shown
 from trainers.errors import ConfigurationError
 
 NUM_TO_KEEP = 5
@@ -168,7 +167,9 @@ def check_option(name: str, value: object) -> None:
         return
     wanted = _refusal(value, plain[0], option)
     if wanted:
-        raise ConfigurationError(f"{name} is {value!r}; give {wanted}" + (option.none and f", or None {option.none}"))
+        raise ConfigurationError(
+            f"{name} is {shown(value)}; give {wanted}" + (option.none and f", or None {option.none}")
+        )
 
 
 def one_of(value: object, allowed: Sequence[str]) -> str:
@@ -183,7 +184,7 @@ def _refusal(value: object, kind: Any, option: Option) -> str:
         return "" if value in allowed else one_of(value, allowed)
     if kind is str:
         return "" if isinstance(value, str) else "a string"
-    least, most = option.least or 0, math.inf if option.most is None else option.most
+    least, most = option.least or 0, MOST_WHOLE if option.most is None else option.most
     if is_whole(value, least, most):
         return ""
     return f"a whole number, {least} or more" if option.most is None else f"a whole number from {least} to {most}"

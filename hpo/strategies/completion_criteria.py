@@ -12,6 +12,7 @@ from hpo.ranges import ParameterRange, Scalar
 from hpo.ranking import Ranking
 from hpo.strategies.hyperband import MOST_JOBS, MOST_RESOURCE, Bracket, Plan
 from hpo.strategies.median_rule import without_median_rule
+from trainers.checking import check_whole, is_number, shown
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -50,16 +51,11 @@ class TuningJobCompletionCriteriaConfig:
         target_objective_metric_value: float | None = None,
     ) -> None:
         count, target = max_number_of_training_jobs_not_improving, target_objective_metric_value
-        if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 3):
-            raise ConfigurationError(
-                f"max_number_of_training_jobs_not_improving is {count!r}; give a whole number, 3 or more"
-            )
+        check_whole("max_number_of_training_jobs_not_improving", count, 3)
         if not isinstance(complete_on_convergence, bool | None):
             raise ConfigurationError(f"complete_on_convergence is {complete_on_convergence!r}; give True or False")
-        if target is not None and (
-            isinstance(target, bool) or not isinstance(target, int | float) or not math.isfinite(target)
-        ):
-            raise ConfigurationError(f"target_objective_metric_value is {target!r}; give a finite number")
+        if target is not None and not is_number(target):
+            raise ConfigurationError(f"target_objective_metric_value is {shown(target)}; give a finite number")
         self.max_number_of_training_jobs_not_improving = count
         self.complete_on_convergence = complete_on_convergence
         self.target_objective_metric_value = target

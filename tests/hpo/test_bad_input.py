@@ -63,6 +63,13 @@ HYPERBAND = "HyperbandStrategyConfig: "
         ),
         (lambda: make(max_jobs=0), "max_jobs is 0; give a whole number from 1 to 100000"),
         (lambda: make(max_jobs=100_001), "max_jobs is 100001; give a whole number from 1 to 100000"),
+        (lambda: make(max_jobs=10**5000), "max_jobs is a whole number of 16,610 bits; give a whole number from 1 to"),
+        (lambda: make(max_cost=10**5000), "max_cost is a whole number of 16,610 bits; give an amount above 0"),
+        (lambda: make(random_seed=2**63), r"random_seed is 9223372036854775808; give a whole number from 0 to 2\*\*63"),
+        (
+            lambda: HyperbandStrategyConfig(10**5000, 1),
+            HYPERBAND + "max_resource is a whole number of 16,610 bits; give a whole number from 1 to",
+        ),
         (lambda: make(max_jobs=10**12), "max_jobs is 1000000000000; give a whole number from 1 to 100000"),
         (lambda: make(max_parallel_jobs=None), "max_parallel_jobs is None; give a whole number from 1"),
         (lambda: make(storage_path=Path("x")), "storage_path is PosixPath[(]'x'[)]; give a string"),

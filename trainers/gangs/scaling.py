@@ -9,7 +9,7 @@ from typing import Any
 
 from ray.train import ScalingConfig
 
-from trainers.checking import check_whole, is_number
+from trainers.checking import check_whole, is_number, is_whole, shown
 from trainers.errors import ConfigurationError
 from trainers.gangs.messages import AUTO, WORKERS
 
@@ -89,9 +89,9 @@ def check_scaling(scaling: ScalingConfig, *, elastic: bool) -> None:
     match workers:
         case bool():
             pass
-        case int():
+        case int() if is_whole(workers):
             return
-        case (int(least), int(most)) if 1 <= least <= most:
+        case (int(least), int(most)) if is_whole(most, least) and least >= 1:
             if elastic:
                 return
             raise ConfigurationError(
@@ -99,7 +99,7 @@ def check_scaling(scaling: ScalingConfig, *, elastic: bool) -> None:
                 "train on as many workers as there is room for; give one number"
             )
     raise ConfigurationError(
-        f"ScalingConfig(num_workers={workers!r}) does not make a gang; give a whole number, 1 or more, or 0 to "
+        f"ScalingConfig(num_workers={shown(workers)}) does not make a gang; give a whole number, 1 or more, or 0 to "
         "train in this process, or (least, most) for a gang that goes on with fewer"
     )
 
@@ -159,7 +159,8 @@ def check_resources(scaling: ScalingConfig) -> None:
     for name, amount in (resources or {}).items():
         if not isinstance(name, str) or not is_number(amount) or amount < 0:
             raise ConfigurationError(
-                f"ScalingConfig(resources_per_worker={resources!r}): {name!r} is {amount!r}; give a number, 0 or more"
+                f"ScalingConfig(resources_per_worker={shown(resources)}): {name!r} is {shown(amount)}; give a number, "
+                "0 or more"
             )
     if not isinstance(scaling.use_gpu, bool):
         raise ConfigurationError(f"ScalingConfig(use_gpu={scaling.use_gpu!r}): give True or False")

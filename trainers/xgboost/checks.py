@@ -51,13 +51,13 @@ def check_parameters(hyperparameters: Mapping[str, Any]) -> None:
     Raises:
         ConfigurationError: naming the hyperparameter, its value and what to give.
     """
+    for name in (*ROUNDS, PATIENCE):
+        if isinstance(rounds := _number(hyperparameters.get(name)), int) and rounds > _LARGEST_WHOLE:
+            raise ConfigurationError(f"hyperparameter {name!r} is {shown(rounds)}; give at most {_LARGEST_WHOLE}")
     check_whole(f"hyperparameter {PATIENCE!r}", _number(hyperparameters.get(PATIENCE)), 1)
     if not isinstance(maximize := hyperparameters.get(MAXIMIZE), bool | None):
         raise ConfigurationError(f"hyperparameter {MAXIMIZE!r} is {shown(maximize)}; give True or False")
     ours = (*ROUNDS, PATIENCE, MAXIMIZE)
-    for name in (*ROUNDS, PATIENCE):
-        if isinstance(rounds := _number(hyperparameters.get(name)), int) and rounds > _LARGEST_WHOLE:
-            raise ConfigurationError(f"hyperparameter {name!r} is {shown(rounds)}; give at most {_LARGEST_WHOLE}")
     given = {name: value for name, value in hyperparameters.items() if name not in ours and value is not None}
     first: dict[str, str] = {}
     for name, value in given.items():

@@ -19,7 +19,7 @@ from hpo.strategies import (
     WarmStartConfig,
     check_strategy,
 )
-from trainers.checking import check_whole, did_you_mean, is_number, is_whole
+from trainers.checking import check_whole, did_you_mean, is_number, is_whole, shown
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def check_limits(**limits: Any) -> None:
     for field in ("max_jobs", "max_parallel_jobs"):
         given = limits.get(field, 1)
         if not is_whole(given, 1, MOST_JOBS) and (given is not None or field == "max_parallel_jobs"):
-            raise ConfigurationError(f"{field} is {given!r}; give a whole number from 1 to {MOST_JOBS}")
+            raise ConfigurationError(f"{field} is {shown(given)}; give a whole number from 1 to {MOST_JOBS}")
     longest_wait, longest_run = limits.get("max_wait"), limits.get("max_runtime_in_seconds")
     check_whole("max_runtime_in_seconds", longest_run, 1)
     if longest_wait is not None and longest_run is not None and longest_wait < longest_run:
@@ -207,7 +207,7 @@ def check_amount(field: str, amount: object) -> None:
         ConfigurationError: naming the field, its value and what to give.
     """
     if amount is not None and not (is_number(amount) and amount > 0):
-        raise ConfigurationError(f"{field} is {amount!r}; give an amount above 0")
+        raise ConfigurationError(f"{field} is {shown(amount)}; give an amount above 0")
 
 
 def check_objective_name(name: object, *, of_channel: bool = True) -> None:

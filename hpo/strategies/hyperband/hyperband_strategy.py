@@ -12,7 +12,7 @@ from hpo.strategies.model_strategy import by_model
 from hpo.strategies.openings import by_clock, by_number
 from hpo.strategies.random_strategy import at_random, length
 from hpo.strategies.strategy import Prepared, Strategy, Task
-from trainers.checking import is_whole
+from trainers.checking import check_whole
 from trainers.errors import ConfigurationError
 
 SUGGESTIONS = ("model", "random")
@@ -52,10 +52,7 @@ class HyperbandStrategyConfig:
             ("min_resource", min_resource, 1),
             ("reduction_factor", reduction_factor, 2),
         ):
-            if not is_whole(value, least):
-                raise ConfigurationError(
-                    f"HyperbandStrategyConfig: {field} is {value!r}; give a whole number, {least} or more"
-                )
+            check_whole(f"HyperbandStrategyConfig: {field}", value, least, required=True)
         if max_resource < min_resource:
             raise ConfigurationError(
                 f"HyperbandStrategyConfig: max_resource is {max_resource}, less than min_resource, {min_resource}; "

@@ -15,6 +15,7 @@ from ray.tune.search import Searcher
 from ray.tune.search.sample import Domain
 from ray.tune.search.variant_generator import parse_spec_vars
 
+from trainers.checking import check_whole
 from trainers.errors import ConfigurationError
 
 
@@ -42,8 +43,7 @@ class RandomSearch(Searcher):
         mode: str | None = None,
         seed: int,
     ) -> None:
-        if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
-            raise ConfigurationError(f"seed is {seed!r}; give a whole number, 0 or more")
+        check_whole("seed", seed, 0, required=True)
         super().__init__(metric=metric, mode=mode)
         self._space = _domains(space or {})
         self._seed = int(seed)

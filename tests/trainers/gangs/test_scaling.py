@@ -26,6 +26,14 @@ from trainers.registry import trainer_from_json
             lambda: ScalingConfig(num_workers=(0, 4)),
             r"num_workers=\(0, 4\)\) does not make a gang; give a whole number, 1 or more, or 0",
         ),
+        (
+            lambda: ScalingConfig(num_workers=10**5000),
+            r"num_workers=a whole number of 16,610 bits\) does not make a gang",
+        ),
+        (
+            lambda: ScalingConfig(resources_per_worker={"CPU": 10**5000}),
+            r"resources_per_worker=a dict with a whole .*: 'CPU' is a whole number of 16,610 bits; give a number",
+        ),
         (lambda: ScalingConfig(num_workers=True), r"num_workers=True\) does not make a gang"),
         (lambda: {"num_workers": 3}, "scaling is .*give a ray.train.ScalingConfig"),
     ],

@@ -20,7 +20,8 @@ from trainers.xgboost.parameters import KNOWN
         ({"etaa": 0.1}, "hyperparameter 'etaa' is none of XGBoost's, which would ignore it; did you mean 'eta'[?]"),
         ({"max_dept": 3}, "did you mean 'max_depth'"),
         ({"numround": 3}, "did you mean 'num_round'"),
-        ({"num_round": 10**400}, "'num_round' is a whole number of 1,329 bits; give at most 2147483647"),
+        ({"num_round": 10**400}, "'num_round' is a whole number of 1,329 bits; give a whole number from 1"),
+        ({"num_round": 2**31}, "'num_round' is 2147483648; give at most 2147483647"),
         (
             {"max_depth": [10**5000]},
             "'max_depth' is a list with a whole number of more than 4,300 digits; give a whole",

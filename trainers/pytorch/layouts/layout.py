@@ -54,10 +54,8 @@ class Layout:
 
     def __post_init__(self) -> None:
         for name in ("replicate", "shard", "tensor", "pipeline", MICRO_BATCHES, "stages_per_worker"):
-            value = getattr(self, name)
-            if value is None and name not in ("replicate", MICRO_BATCHES):
-                raise ConfigurationError(f"layout: {name} is None; give a whole number, 1 or more")
-            check_whole(f"layout: {name}", value, 1)
+            required = name not in ("replicate", MICRO_BATCHES)
+            check_whole(f"layout: {name}", getattr(self, name), 1, required=required)
         if self.schedule not in SCHEDULES:
             hint = did_you_mean(self.schedule, SCHEDULES)
             raise ConfigurationError(f"layout: schedule is {self.schedule!r}; give one of {', '.join(SCHEDULES)}{hint}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from trainers.checking import did_you_mean, is_whole
+from trainers.checking import check_whole, did_you_mean
 from trainers.errors import ConfigurationError
 from trainers.script.launchers.command_line import by_template, check_template, is_template, words
 from trainers.script.launchers.named import LAUNCHERS, ONE_PROCESS, OURS
@@ -68,8 +68,7 @@ def check_launcher(
         _check_arguments(launcher, name, arguments)
     else:
         check_template(launcher)
-    if not is_whole(processes, 1):
-        raise ConfigurationError(f"processes_per_worker is {processes!r}; give a whole number, 1 or more")
+    check_whole("processes_per_worker", processes, 1, required=True)
     if processes > 1 and name in ONE_PROCESS:
         raise ConfigurationError(
             f"processes_per_worker is {processes}, and launcher {launcher!r} starts one process a worker; leave it "
@@ -101,8 +100,7 @@ def _check_arguments(launcher: str, name: str, arguments: Sequence[str]) -> None
 
 def _check_servers(launcher: str, options: LauncherOptions, workers: int | None) -> None:
     servers = options.parameter_servers
-    if not is_whole(servers, 0):
-        raise ConfigurationError(f"parameter_servers is {servers!r}; give a whole number, 0 or more")
+    check_whole("parameter_servers", servers, 0, required=True)
     if servers and launcher != "tensorflow":
         raise ConfigurationError(
             f"parameter_servers is {servers}, which launcher {launcher!r} has none of; leave it out, or give "

@@ -8,7 +8,7 @@ from typing import Any
 
 from ray.train import ScalingConfig
 
-from trainers.checking import did_you_mean, is_whole
+from trainers.checking import check_whole, did_you_mean
 from trainers.errors import ConfigurationError
 from trainers.gangs import resources_per_worker
 
@@ -74,8 +74,8 @@ def _check_fields(ray_params: Mapping[str, Any]) -> None:
         if least is None:
             if not isinstance(value, bool):
                 raise ConfigurationError(f"ray_params: {name} is {value!r}; give True or False")
-        elif not is_whole(value, least):
-            raise ConfigurationError(f"ray_params: {name} is {value!r}; give a whole number, {least} or more")
+        else:
+            check_whole(f"ray_params: {name}", value, least, required=True)
 
 
 def _check_elastic(ray_params: Mapping[str, Any], workers: Any) -> None:
