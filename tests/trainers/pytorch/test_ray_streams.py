@@ -23,21 +23,24 @@ class Part:
     """A worker's part, as Ray Data gives it: rows in an order of the seed; `fails` says what happens in a pass."""
 
     def __init__(self, fails: dict[int, Any]) -> None:
-        self.passes, self.fails = 0, fails
+        self.passes, self.ended, self.fails = 0, 0, fails
 
     def iter_torch_batches(self, *, batch_size: int, **options: Any) -> Iterator[dict[str, torch.Tensor]]:
         number, self.passes = self.passes, self.passes + 1
         seed = options.get("local_shuffle_seed")
         rows = torch.randperm(ROWS, generator=torch.Generator().manual_seed(seed)) if seed else torch.arange(ROWS)
-        for at in range(0, ROWS, batch_size):
-            match self.fails.get(number):
-                case int(most) if at >= most:
-                    return
-                case Exception() as error if at:
-                    raise error
-                case threading.Event() as event if at:
-                    event.wait(20)
-            yield {"row": rows[at : at + batch_size]}
+        try:
+            for at in range(0, ROWS, batch_size):
+                match self.fails.get(number):
+                    case int(most) if at >= most:
+                        return
+                    case Exception() as error if at:
+                        raise error
+                    case threading.Event() as event if at:
+                        event.wait(20)
+                yield {"row": rows[at : at + batch_size]}
+        finally:
+            self.ended += 1
 
 
 class Split(Streamed):
@@ -124,6 +127,23 @@ def test_a_stream_that_stalls_is_an_error(tmp_path, monkeypatch):
     said = failed(tmp_path, Split(p0=event))
     event.set()
     assert "channel 'train': its Ray Dataset gave no batch for 0.2 s, after 1 in this pass; leave CPUs" in said
+
+
+def test_a_pass_that_is_left_ends_its_part_and_its_thread(tmp_path):
+    def leaves(context) -> None:
+        batches = context.prepare_data("train")
+        for _ in context.epochs():
+            for _batch in batches:
+                break
+            context.report({}, checkpoint={})
+
+    form = Split()
+    serve_alone(program(leaves, form), assignment(tmp_path, stop=2, per_worker_batch_size=4))
+    for thread in threading.enumerate():
+        if thread.name == "ray-data":
+            thread.join(20)
+            assert not thread.is_alive()
+    assert [part.ended for part in form.made] == [part.passes for part in form.made]
 
 
 def test_processes_are_ray_datas_own(tmp_path):

@@ -22,10 +22,9 @@ from trainers.pytorch.state import derive
 STALL_SECONDS = 300.0
 """How long the next batch is waited for."""
 
-AHEAD = 2
-"""Batches that are made ready before they are asked for."""
+AHEAD = 1
+"""Batches that Ray makes ready beside the one that a thread here holds: more would be threads that take turns."""
 
-_LOOK_SECONDS = 0.5
 _SEEDS = 2**31
 _END = object()
 
@@ -118,44 +117,38 @@ def _in_time(batches: Iterator[Any]) -> Iterator[Any]:
                 raise error
             if batch is _END:
                 return
+            reader.room.put(True)
             yield batch
     finally:
-        # This may run wherever Python collects garbage: a lock that is taken here may be held by this very thread.
-        reader.left = True
+        reader.room.put(False)
 
 
 class _Reader(threading.Thread):
-    """Reads batches ahead, one at a time, until it is left; then it ends its part of the execution."""
+    """Reads batches ahead, one at a time, until it is left; then it ends its part of the execution.
+
+    Simple queues, since each batch passes through them, and since it may be left wherever Python collects garbage: a
+    lock that is taken there may be held by that very thread.
+    """
 
     def __init__(self, batches: Iterator[Any]) -> None:
         super().__init__(name="ray-data", daemon=True)
-        self.ready: queue.Queue[tuple[Any, Exception | None]] = queue.Queue(1)
-        self.left = False
+        self.ready: queue.SimpleQueue[tuple[Any, Exception | None]] = queue.SimpleQueue()
+        self.room: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        """True for each batch that may be read; False when it is left."""
         self._batches = batches
+        self.room.put(True)
         self.start()
 
     def run(self) -> None:
         """Reads."""
         try:
-            for batch in self._batches:
-                self._put(batch, None)
-                if self.left:
-                    break
-            else:
-                self._put(_END, None)
+            while self.room.get():
+                self.ready.put((next(self._batches, _END), None))
         except Exception as error:  # Whoever takes the batches raises it.
-            self._put(None, error)
+            self.ready.put((None, error))
         finally:
             if isinstance(self._batches, Generator):
                 self._batches.close()
-
-    def _put(self, batch: Any, error: Exception | None) -> None:
-        while not self.left:
-            try:
-                self.ready.put((batch, error), timeout=_LOOK_SECONDS)
-            except queue.Full:
-                continue
-            return
 
 
 class StreamedBatches(Arriving):
