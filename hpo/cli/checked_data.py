@@ -12,7 +12,7 @@ from trainers.errors import ConfigurationError, DataError
 if TYPE_CHECKING:
     from trainers.channels import Channel, OpenedExamples, OpenedFolder
 
-_NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
+_NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.*)", re.DOTALL)
 
 
 def channels_of(
@@ -102,6 +102,8 @@ def _of_files(what: Sequence[str], target: str | None) -> dict[str, Channel]:
             raise ConfigurationError(
                 f"{each!r} is a path without a channel, beside others with one; give CHANNEL={each}"
             )
+        if not match[2]:
+            raise ConfigurationError(f"{each!r} names no file; give {match[1]}=PATH")
         paths.setdefault(match[1], []).append(match[2])
     return open_channels({name: Channel.of(own, target=column, name=name) for name, own in paths.items()}, train=False)
 

@@ -27,6 +27,8 @@ def findings(reports: Sequence[ChannelReport], overlaps: Sequence[Overlap]) -> I
         overlaps: rows of others that stand in "train", too.
     """
     for report in reports:
+        if report.rows and not report.loads:
+            yield f"{report.name}: {report.rows:,} rows are fewer than the workers, of whom each needs one; use fewer"
         if report.weightless:
             yield f"{report.name}: every weight is 0, so no row counts; give some a weight above 0"
         for giveaway in report.giveaways[:_MOST_NAMED]:

@@ -84,6 +84,8 @@ tuning:
 def test_what_is_none_of_all_is_refused(folder: Path, tmp_path: Path) -> None:
     for what, target, message in (
         ([f"train={folder}/train.csv", f"{folder}/validation.csv"], None, "is a path without a channel"),
+        (["train="], None, "'train=' names no file; give train=PATH"),
+        ([f"train={folder}/train.csv", "validation="], None, "'validation=' names no file; give validation=PATH"),
         (["digits"], "y", "--target 'y' is for files, and a dataset that has a name has its own"),
         ([f"train={folder}/train.csv"], "z", "channel 'train': target='z' is no column"),
     ):

@@ -40,6 +40,13 @@ def test_weights_that_are_all_0_are_found() -> None:
         assert check_data({"train": channel}).findings == found
 
 
+def test_more_workers_than_rows_are_found() -> None:
+    channel = Channel.of(FRAME, target="y", name="train")
+    assert check_data({"train": channel}, workers=len(FRAME)).findings == ()
+    [found] = check_data({"train": channel}, workers=10**20).findings
+    assert found == f"train: {len(FRAME):,} rows are fewer than the workers, of whom each needs one; use fewer"
+
+
 FINDINGS = {
     "a giveaway": (
         lambda train: train.assign(paid=np.where(train.y == 1, train.b, np.nan)),

@@ -22,7 +22,7 @@ from trainers.channels.files.partitions import with_values
 from trainers.channels.files.shares import File, Part, Share, shares, text_bytes
 from trainers.channels.fingerprint import Parts
 from trainers.channels.rows import QID, Categories, Coding, Queries, Roles, described, framed
-from trainers.channels.table import NAME_IT, Heading, Table, join, without_index
+from trainers.channels.table import ENCODE, NAME_IT, Heading, Table, join, without_index
 from trainers.errors import DataError
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
@@ -319,9 +319,9 @@ class Files:
         if text:
             position = int(text[1])
             column = repr(self.columns[position]) if self.columns else str(position)
-            return (
-                f"{path}: column {column} holds {text[3]!r}{self._where(file, text[2])}, which is no number; {NAME_IT}"
-            )
+            remedy = NAME_IT if position in self.roles.features(self.width) else ENCODE
+            where = self._where(file, text[2])
+            return f"{path}: column {column} holds {text[3]!r}{where}, which is no number; {remedy}"
         cells = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
         if cells:
             line = self._where(file, cells[1])

@@ -250,7 +250,7 @@ def _csv_head(path: str, line: bytes, size: int, header: bool | None, delimiter:
     if "\0" in text:
         raise DataError(f"{path} is no text: its first line holds NUL bytes; save it as CSV in UTF-8")
     if not text.strip():
-        raise DataError(f"{path} has an empty first line: remove it")
+        raise DataError(f"{path} has an empty first line, or is empty: remove the line, or leave the file out")
     if text.count('"') % 2:
         raise DataError(
             f"{path} has a quote in its first line that does not end there; give each column a name of one line"
