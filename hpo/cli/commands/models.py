@@ -103,24 +103,33 @@ def deploy(
 def endpoints(store: StoreUrl = None, as_json: AsJson = False) -> None:
     """List the endpoints that were deployed and not ended.
 
-    With RAY_ADDRESS, what Ray Serve says of each on that cluster too.
+    With RAY_ADDRESS, what Ray Serve says of each on that cluster too, and
+    of what it serves beside them: of deleted jobs, and of other records.
     """
-    from dataclasses import asdict
+    from dataclasses import asdict, fields
 
     from hpo.cli.terminal import show, show_json
-    from hpo.endpoints import deployed, states
+    from hpo.endpoints import Endpoint, deployed, states
     from hpo.record import Store
 
     with Store(store) as opened:
         found = deployed(opened)
-    told = states() if found and os.environ.get("RAY_ADDRESS") else {}
+    asked = bool(os.environ.get("RAY_ADDRESS"))
+    told = states() if asked else {}
+    others = {name: state for name, state in told.items() if name not in [one.name for one in found]}
     if as_json:
-        show_json([{**asdict(one), "state": told.get(one.name)} for one in found])
+        unknown = dict.fromkeys(each.name for each in fields(Endpoint))
+        show_json(
+            [{**asdict(one), "state": told.get(one.name)} for one in found]
+            + [{**unknown, "name": name, "state": state} for name, state in others.items()]
+        )
         return
     for one in found:
-        state = f", {told.get(one.name, 'not on this cluster')}" if told or os.environ.get("RAY_ADDRESS") else ""
+        state = f", {told.get(one.name, 'not on this cluster')}" if asked else ""
         show(f"{one.name}: {one.trial} at {one.url}, deployed by {one.by}{state}")
-    if not found:
+    for name, state in others.items():
+        show(f"{name}: of no job in this record, {state}")
+    if not found and not others:
         show("No endpoints. To deploy a job's best model: hpo deploy NAME")
 
 

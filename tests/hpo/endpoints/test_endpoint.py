@@ -15,10 +15,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import ray
 import xgboost
 from rich.console import Console
+from typer.testing import CliRunner
 
 from hpo import TrainingJob
+from hpo.cli import app
 from hpo.endpoints import Predictor, check_place, deployed
 from hpo.record import Store
 from hpo.sagemaker import delete_endpoint
@@ -110,6 +113,27 @@ def test_a_replica_that_is_killed_is_replaced(endpoint: Predictor, job: Training
             time.sleep(0.5)
     assert now - first, "no replica came in its place within 120 s"
     np.testing.assert_allclose(endpoint.predict(FRAME), expected(job), rtol=1e-5)
+
+
+@pytest.mark.ray
+def test_what_a_cluster_serves_is_listed_also_where_the_record_has_it_not(
+    endpoint: Predictor, job: TrainingJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a job that was deleted; whoever ends it needs its name."""
+
+    def listed(store: str, *more: str) -> str:
+        done = CliRunner(env={"COLUMNS": "300"}).invoke(app, ["endpoints", "--store", store, *more])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    other = f"sqlite:///{tmp_path}/other.db"
+    assert "No endpoints." in listed(other)
+    monkeypatch.setenv("RAY_ADDRESS", ray.get_runtime_context().gcs_address)
+    assert "churn-live: of no job in this record, RUNNING" in listed(other)
+    assert f"at {endpoint.url}, deployed by " in (own := listed(job._store))
+    assert "of no job" not in own
+    [one] = json.loads(listed(other, "--json"))
+    assert (one["name"], one["job"], one["state"]) == ("churn-live", None, "RUNNING")
 
 
 @pytest.mark.ray
