@@ -15,8 +15,18 @@ from hpo.jobs.files.folder import MARK
 from hpo.record.store import Store
 from hpo.search.trial import PROBE
 from tests.support import yaml_text
-from tests.support.cluster.drive import ROUNDS, table
-from tests.support.cluster.jobs import END_SECONDS, START_SECONDS, WORKER, Answer, Paced, answered
+from tests.support.cluster.drive import table
+from tests.support.cluster.jobs import (
+    CHANNELS,
+    END_SECONDS,
+    START_SECONDS,
+    WORKER,
+    Answer,
+    Paced,
+    answered,
+    job_file,
+    network,
+)
 from tests.support.cluster.machine import Machine, children, number_inside, signal_it
 from tests.support.cluster.ray_machines import RayMachines, until
 
@@ -114,35 +124,14 @@ class CommandedJob(Paced):
         self.file.write_text(yaml_text.dump(self._values()))
 
     def _values(self) -> dict[str, Any]:
-        channels = {}
-        for number, (channel, rows) in enumerate({"train": 600, "validation": 300}.items()):
-            path = self.machines.base / f"{channel}.csv"
+        channels = {channel: self.machines.base / f"{channel}.csv" for channel in CHANNELS}
+        for number, (channel, path) in enumerate(channels.items()):
             if not path.exists():
-                table(rows, number + 1).to_csv(path, index=False)
-            channels[channel] = {"path": str(path)}
+                table(CHANNELS[channel], number + 1).to_csv(path, index=False)
         several = len(self._sizes) > 1
         sizes = {"num_workers": {"type": "categorical", "values": list(self._sizes)}} if several else {}
-        return {
-            "name": self.name,
-            "storage_path": str(self.models.parent),
-            "data": {"channels": channels},
-            "trainer": {
-                "type": "torch",
-                "train_loop": "tests.support.cluster.slow_training:train",
-                "num_workers": self._sizes[-1],
-                "hyperparameters": {"global_batch_size": 60, "eta": 0.1, **self.static},
-                "report_timeout_s": 300,
-            },
-            "tuning": {
-                "objective_metric_name": "validation:auc",
-                "strategy": "Hyperband",
-                "hyperband": {"max_resource": ROUNDS, "min_resource": 1, "suggestions": "random"},
-                "max_jobs": 6,
-                "max_parallel_jobs": 1,
-                "random_seed": 7,
-                "ranges": {"eta": {"type": "continuous", "min": 0.01, "max": 0.5}, **sizes},
-            },
-        }
+        trainer = network("tests.support.cluster.slow_training:train", self._sizes[-1], self.static)
+        return job_file(self.name, channels, trainer, sizes, storage_path=str(self.models.parent))
 
     # ---- commands
 

@@ -7,13 +7,14 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from hpo.record.store import Store
-from tests.support.cluster.drive import gates
+from tests.support.cluster.drive import ROUNDS, gates
 from tests.support.cluster.helper_machines import Machines
 from tests.support.cluster.ray_machines import until
 from tests.support.cluster.slow_training import impatience, scratch, worker
@@ -43,8 +44,56 @@ class Answer:
     epochs: list[list[str]] = field(compare=False)
 
 
-def answered(store: str, name: str, epochs: list[list[str]]) -> Answer:
-    """What a job of a record answers, once it is Completed; its models are files here."""
+CHANNELS = {"train": 600, "validation": 300}
+"""The rows of each channel's table."""
+
+
+def job_file(
+    name: str,
+    channels: Mapping[str, Path],
+    trainer: Mapping[str, object],
+    ranges: Mapping[str, object] = MappingProxyType({}),
+    **more: object,
+) -> dict[str, object]:
+    """A job of six trials, one after another.
+
+    Args:
+        name: the job's.
+        channels: their tables, where the job reads them.
+        trainer: its section of the file.
+        ranges: what is tuned beside "eta".
+        **more: other keys of the file.
+    """
+    return {
+        "name": name,
+        "data": {"channels": {channel: {"path": str(path)} for channel, path in channels.items()}},
+        "trainer": trainer,
+        "tuning": {
+            "objective_metric_name": "validation:auc",
+            "strategy": "Hyperband",
+            "hyperband": {"max_resource": ROUNDS, "min_resource": 1, "suggestions": "random"},
+            "max_jobs": 6,
+            "max_parallel_jobs": 1,
+            "random_seed": 7,
+            "ranges": {"eta": {"type": "continuous", "min": 0.01, "max": 0.5}, **ranges},
+        },
+        **more,
+    }
+
+
+def network(train_loop: str, workers: int, static: Mapping[str, object]) -> dict[str, object]:
+    """The trainer of such a job: a small network, whose epochs go on as `static` says."""
+    return {
+        "type": "torch",
+        "train_loop": train_loop,
+        "num_workers": workers,
+        "hyperparameters": {"global_batch_size": 60, "eta": 0.1, **static},
+        "report_timeout_s": 300,
+    }
+
+
+def answered(store: str, name: str, epochs: list[list[str]], at: Callable[[str], Path] = Path) -> Answer:
+    """What a job of a record answers, once it is Completed; `at` says where a model's file is here."""
     with Store(store) as record:
         job, trials = record.job(name), record.trials(name)
     assert job.status == "Completed", f"{job.status}: {job.reason}"
@@ -53,7 +102,7 @@ def answered(store: str, name: str, epochs: list[list[str]]) -> Answer:
     return Answer(
         trials={trial.trial_id.removeprefix(name): (trial.resource, trial.objective) for trial in trials},
         best=best.removeprefix(name),
-        model=hashlib.sha256(Path(checkpoint).read_bytes()).hexdigest(),
+        model=hashlib.sha256(at(checkpoint).read_bytes()).hexdigest(),
         checkpoint=checkpoint,
         epochs=epochs,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -12,15 +11,15 @@ from pathlib import Path
 from hpo.record import Store
 from tests.support import yaml_text
 from tests.support.cluster import slow_training
-from tests.support.cluster.drive import ROUNDS, table
-from tests.support.cluster.jobs import Answer, Paced
+from tests.support.cluster.drive import table
+from tests.support.cluster.jobs import CHANNELS, Answer, Paced, answered, job_file, network
 from tests.support.containers.stack import Stack, until
 
 SHARED = Path("/home/ray/shared")
 """Where containers see the volume of this name."""
 
-CHANNELS = {"train": 600, "validation": 300}
-"""The rows of each channel's table."""
+TABLES = {channel: SHARED / "data" / f"{channel}.csv" for channel in CHANNELS}
+"""Where jobs read them; a `ContainedJob` writes them."""
 
 BEGIN_SECONDS = 240.0
 END_SECONDS = 300.0
@@ -53,34 +52,21 @@ def hpo(stack: Stack, *arguments: str | Path, check: bool = True, timeout: float
     return done.stdout
 
 
+def record_url(stack: Stack) -> str:
+    """The record's URL, from outside."""
+    password, port = stack.secret("postgres_password"), stack.ports[5432]
+    return f"postgresql://warmband:{password}@127.0.0.1:{port}/warmband"
+
+
 def record(stack: Stack) -> Store:
     """The record, from outside."""
-    password, port = stack.secret("postgres_password"), stack.ports[5432]
-    return Store(f"postgresql://warmband:{password}@127.0.0.1:{port}/warmband")
-
-
-def job_file(name: str, trainer: dict[str, object]) -> dict[str, object]:
-    """A job of six trials, on the tables that a `ContainedJob` writes."""
-    return {
-        "name": name,
-        "data": {"channels": {channel: {"path": str(SHARED / "data" / f"{channel}.csv")} for channel in CHANNELS}},
-        "trainer": trainer,
-        "tuning": {
-            "objective_metric_name": "validation:auc",
-            "strategy": "Hyperband",
-            "hyperband": {"max_resource": ROUNDS, "min_resource": 1, "suggestions": "random"},
-            "max_jobs": 6,
-            "max_parallel_jobs": 1,
-            "random_seed": 7,
-            "ranges": {"eta": {"type": "continuous", "min": 0.01, "max": 0.5}},
-        },
-    }
+    return Store(record_url(stack))
 
 
 def boosting(name: str) -> dict[str, object]:
-    """Such a job of gangs of two workers."""
+    """A job of XGBoost on gangs of two workers."""
     hyperparameters = {"objective": "binary:logistic", "eval_metric": "auc"}
-    return job_file(name, {"type": "xgboost", "num_workers": 2, "hyperparameters": hyperparameters})
+    return job_file(name, TABLES, {"type": "xgboost", "num_workers": 2, "hyperparameters": hyperparameters})
 
 
 class ContainedJob(Paced):
@@ -122,16 +108,7 @@ class ContainedJob(Paced):
         for number, (channel, rows) in enumerate(CHANNELS.items()):
             table(rows, number + 1).to_csv(self._shared / "data" / f"{channel}.csv", index=False)
         static = {name: self._inside(text) if isinstance(text, str) else text for name, text in self.static.items()}
-        return job_file(
-            self.name,
-            {
-                "type": "torch",
-                "train_loop": "slow_training:train",
-                "num_workers": 3,
-                "hyperparameters": {"global_batch_size": 60, "eta": 0.1, **static},
-                "report_timeout_s": 300,
-            },
-        )
+        return job_file(self.name, TABLES, network("slow_training:train", 3, static))
 
     def until_epoch(self, after: int) -> None:
         """Waits for an epoch later than number `after`, of any trial."""
@@ -175,17 +152,9 @@ class ContainedJob(Paced):
 
     def answer(self) -> Answer:
         """What it answers, once it is Completed."""
-        status = self.ended()
-        with record(self._stack) as store:
-            job, trials = store.job(self.name), store.trials(self.name)
-        assert status == "Completed", f"{status}: {job.reason}"
-        best = job.summary["best"]["trial"]
-        [checkpoint] = [trial.checkpoint for trial in trials if trial.trial_id == best]
-        model = (self._shared / Path(checkpoint).relative_to(SHARED)).read_bytes()
-        return Answer(
-            trials={trial.trial_id.removeprefix(self.name): (trial.resource, trial.objective) for trial in trials},
-            best=best.removeprefix(self.name),
-            model=hashlib.sha256(model).hexdigest(),
-            checkpoint=checkpoint,
-            epochs=self.trials(),
-        )
+        self.ended()
+
+        def here(path: str) -> Path:
+            return self._shared / Path(path).relative_to(SHARED)
+
+        return answered(record_url(self._stack), self.name, self.trials(), here)
