@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from tests.support.networks import assignment, data
 from tests.support.process_gang import SECONDS, ProcessGang, process_gang, serve_alone
 from tests.support.transformer import PLAN, Transformer, loss_of, text, train_text
-from trainers import DivergedError, ModelPlan, TorchTrainer, TrainContext, TrialError
+from trainers import DivergedError, Examples, ModelPlan, TorchTrainer, TrainContext, TrialError
 from trainers.channels import Channel
 from trainers.gangs.messages import Report, Segment
 from trainers.pytorch.layouts import forecast
@@ -51,7 +51,7 @@ def gang(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessGang]:
         yield started
 
 
-def program(function: Any, layout: str = "", **options: Any) -> Any:
+def program(function: Any, layout: str = "", channels: Callable[[], Any] = dict, **options: Any) -> Any:
     """Makes the program of a trainer, on whichever process asks."""
 
     def make() -> Any:
@@ -60,7 +60,7 @@ def program(function: Any, layout: str = "", **options: Any) -> Any:
         words = {"scaling": ScalingConfig(num_workers=0), "report_timeout_s": 60.0, **options}
         trainer = TorchTrainer(function, **words)
         trainer.layout = Layout.parse(layout)
-        return trainer.program({})
+        return trainer.program(channels())
 
     return make
 
@@ -130,6 +130,44 @@ def test_trials_of_all_layouts_take_turns_on_one_gang(gang: ProcessGang, tmp_pat
     losses = [segment.reports[0].metrics["train:loss"] for segment in ended(gang.run(program(train_text), *orders))]
     assert losses == pytest.approx([losses[0]] * len(losses), abs=1e-12)
     assert (losses[0], losses[2]) == (losses[3], losses[4])
+
+
+def train_examples(context: TrainContext) -> None:
+    """A network on rows (number, square), in an order of the seed."""
+    torch.manual_seed(1)
+    net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1)).double()
+    model = context.prepare_model(net, ModelPlan(tensor={"0": "colwise", "2": "rowwise"}))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = context.prepare_data("train")
+    if context.checkpoint is not None:
+        model.load_state_dict(context.checkpoint["model"])
+    for _ in context.epochs():
+        summed = torch.zeros(2, dtype=torch.float64)
+        for rows, number in batches:
+            loss = (model(rows.double() / 400)[:, 0] - number / 20).square().mean()
+            context.step(loss, optimizer)
+            summed += torch.tensor([loss.item() * len(number), len(number)], dtype=torch.float64)
+        mean, count = context.sum(summed).tolist()
+        context.report({"train:loss": mean / count}, checkpoint={"model": model.state_dict()})
+
+
+@pytest.mark.parametrize("kind", ["Squares", "InOrder"])
+def test_examples_train_in_every_layout_as_on_one_worker(gang: ProcessGang, tmp_path: Path, kind: str) -> None:
+    """Of a map-style dataset and of an iterable one, which every worker reads; with a pause after each epoch."""
+
+    def made(layout: str) -> Any:
+        channel = Channel.of(Examples.named(f"tests.support.examples:{kind}"), name="train")
+        return program(train_examples, layout, channels=lambda: {"train": channel.place(0)})
+
+    def losses(name: str, run: Callable[..., Any], layout: str = "") -> list[float]:
+        orders = [assignment(tmp_path, at, at + 1, name, global_batch_size=4) for at in range(2)]
+        return [segment.reports[0].metrics["train:loss"] for segment in run(made(layout), *orders)]
+
+    alone = losses("alone", lambda make, *orders: serve_alone(make(), *orders))
+    assert alone[1] < alone[0]
+    for number, layout in enumerate(("", "shard=4", "tensor=2 replicate=2", "pipeline=2 shard=2 micro_batches=4")):
+        found = losses(f"trial-{number}", lambda *given: ended(gang.run(*given)), layout)
+        assert found == pytest.approx(alone, abs=1e-12), layout
 
 
 def fails_on_one(context: TrainContext) -> None:
