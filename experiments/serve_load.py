@@ -1,6 +1,6 @@
 """Load on the server beside a running job: clients that follow it, and others that describe and list.
 
-    python -m experiments.serve_load [--clients 200] [--rate 50] [--trials 60] [--out DIR]
+    python -m experiments.serve_load [--clients 200] [--rate 50] [--trials 250] [--out DIR]
 
 A job of XGBoost runs in a process of its own, first alone and then under the load, in turns; all share the machine, the
 clients as well. Every client counts the reports that it was told, and has to have those of the record.
@@ -175,7 +175,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clients", type=int, default=200, metavar="N", help="that follow the job")
     parser.add_argument("--rate", type=float, default=50.0, metavar="N", help="requests a second beside them")
-    parser.add_argument("--trials", type=int, default=60, metavar="N", help="of the job: about a minute")
+    parser.add_argument("--trials", type=int, default=250, metavar="N", help="of the job: about a minute")
     parser.add_argument("--rounds", type=int, default=3, metavar="N")
     parser.add_argument("--out", type=Path, default=Path("results/serve_load"), help="folder for result.json")
     options = parser.parse_args()
