@@ -37,16 +37,15 @@ def loads(channel: Channel, rows: int, width: int, seconds: float, counts: tuple
         rows: how many it has.
         width: its features.
         seconds: that one process took to read all of it.
-        counts: numbers of workers; those of more workers than rows are left out.
+        counts: numbers of workers; those of more workers than rows are left out, but where each has all rows.
     """
     each = _LABEL * (width + 1 + len(channel.said))
+    whole = channel.distribution == WHOLE
     found = []
     for workers in counts:
-        if workers <= rows:
-            mine = rows if channel.distribution == WHOLE else -(-rows // workers)
-            found.append(
-                Load(workers=workers, rows=mine, nbytes=mine * each, seconds=seconds * _decoded(channel, workers))
-            )
+        if whole or workers <= rows:
+            mine, share = (rows, 1.0) if whole else (-(-rows // workers), _decoded(channel, workers))
+            found.append(Load(workers=workers, rows=mine, nbytes=mine * each, seconds=seconds * share))
     return tuple(found)
 
 

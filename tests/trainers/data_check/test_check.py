@@ -133,8 +133,11 @@ def test_files_are_checked_as_rows_in_memory_are(tmp_path: Path) -> None:
 def test_a_worker_loads_all_of_a_channel_that_each_has_whole(tmp_path: Path) -> None:
     FRAME[:100].to_csv(tmp_path / "rows.csv", index=False)
     channel = Channel.of(str(tmp_path / "rows.csv"), distribution="FullyReplicated")
-    [load] = check_data({"train": channel}, workers=4).channels[0].loads
-    assert (load.rows, load.nbytes) == (100, 100 * 4 * 4)
+    for workers in (4, 101):
+        report = check_data({"train": channel}, workers=workers)
+        [load] = report.channels[0].loads
+        assert (load.rows, load.nbytes) == (100, 100 * 4 * 4)
+        assert not [found for found in report.findings if "workers" in found]
 
 
 def test_damage_is_named_by_channel_file_and_row(tmp_path: Path) -> None:
