@@ -23,8 +23,8 @@ from tests.support.trainings import boosted, training, url
 from trainers.errors import WarmbandError
 
 
-def lines(folder: Path, name: str = "job") -> list[str]:
-    with Store(url(folder)) as store:
+def lines(record: str, name: str = "job") -> list[str]:
+    with Store(record) as store:
         return [line.text for line in store.lines(name) if "notice of" in line.text]
 
 
@@ -39,7 +39,7 @@ def test_a_job_that_has_ended_says_so_once(receiver: Hook, tmp_path: Path) -> No
     [posted] = receiver.posted
     assert posted.content["event"] == "ended"
     assert (posted.content["status"], posted.content["kind"]) == ("Completed", "training")
-    assert lines(tmp_path) == ["notice of ended sent to ops (webhook, 127.0.0.1)"]
+    assert lines(url(tmp_path)) == ["notice of ended sent to ops (webhook, 127.0.0.1)"]
     assert row.spec["notices"]["failures"]["events"] == ["failed"]
 
 
@@ -77,7 +77,7 @@ def test_what_could_not_be_sent_stands_in_the_lines_and_is_sent_by_who_looks_nex
     with Store(url(tmp_path)) as store:
         ended_job(store, {"ops": Webhook(url=receiver.url)}, status="Stopped")
         announce(store, "job")
-        assert lines(tmp_path) == ["notice of stopped not sent to ops (webhook, 127.0.0.1): it answered 404"]
+        assert lines(url(tmp_path)) == ["notice of stopped not sent to ops (webhook, 127.0.0.1): it answered 404"]
         assert not end_abandoned(store, "job")
     receiver.wait_for(2)
     assert receiver.posted[0].body == receiver.posted[1].body
@@ -105,9 +105,9 @@ def test_a_record_that_is_away_raises_nothing(receiver: Hook, tmp_path: Path) ->
     assert said[0].startswith("warning: notices of another: ")
 
 
-def driver(folder: Path, hook: str, how: str) -> subprocess.Popen[str]:
+def driver(record: str, hook: str, how: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.support.noticed", url(folder), hook, how],
+        [sys.executable, "-m", "tests.support.noticed", record, hook, how],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -117,12 +117,12 @@ def driver(folder: Path, hook: str, how: str) -> subprocess.Popen[str]:
 
 @pytest.mark.process
 @pytest.mark.fault
-def test_a_killed_drivers_job_is_announced_by_who_ends_it(receiver: Hook, tmp_path: Path) -> None:
-    killed = driver(tmp_path, receiver.url, "killed")
+def test_a_killed_drivers_job_is_announced_by_who_ends_it(receiver: Hook, database: str) -> None:
+    killed = driver(database, receiver.url, "killed")
     said, _ = killed.communicate(timeout=120)
     assert killed.returncode == -signal.SIGKILL, said
     assert not receiver.posted
-    with Store(url(tmp_path)) as store:
+    with Store(database) as store:
         assert end_abandoned(store, "job")
     [posted] = receiver.wait_for(1)
     assert (posted.content["event"], posted.content["status"]) == ("stopped", "Stopped")
@@ -131,20 +131,18 @@ def test_a_killed_drivers_job_is_announced_by_who_ends_it(receiver: Hook, tmp_pa
 
 @pytest.mark.process
 @pytest.mark.fault
-def test_a_driver_that_is_killed_as_it_announces_is_made_up_for_with_the_same_id(
-    receiver: Hook, tmp_path: Path
-) -> None:
-    killed = driver(tmp_path, receiver.url, "trains")
+def test_a_driver_that_is_killed_as_it_announces_is_made_up_for_with_the_same_id(receiver: Hook, database: str) -> None:
+    killed = driver(database, receiver.url, "trains")
     receiver.before = lambda number: killed.kill() if number == 1 else None
     said, _ = killed.communicate(timeout=120)
     assert killed.returncode == -signal.SIGKILL, said
-    with Store(url(tmp_path)) as store:
+    with Store(database) as store:
         assert store.job("job").status == "Completed"
-        assert not lines(tmp_path)
+        assert not lines(database)
         assert not end_abandoned(store, "job")
     first, second = receiver.wait_for(2)
     assert first.content == second.content
     deadline = time.monotonic() + announcer.DEADLINE
-    while not lines(tmp_path):
+    while not lines(database):
         assert time.monotonic() < deadline, "no line says that the notice was sent"
         time.sleep(0.05)
