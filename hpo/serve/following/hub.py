@@ -22,7 +22,7 @@ _log = logging.getLogger("warmband.serve")
 
 
 LATELY = 0.2
-"""The share of the last look in what looks take."""
+"""The share of the last look in what looks take, and what telling of them does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class HubTimes:
     """Seconds.
 
     Args:
-        look: between two looks at a job; what looks take lately is added four times over.
+        look: between two looks at a job; what looks, and telling all who listen, take lately is added four times over.
         away: between two tries of a database that is away.
         keep: for which a job is followed after the last who asked for it.
     """
@@ -56,7 +56,7 @@ class Follower:
         self.listeners = 0
         self.asked = time.monotonic()
         self._looked = -1e9
-        self._cost = 0.0
+        self._cost = self._telling = 0.0
         self._problem: RefusedError | None = None
         self._look: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -87,7 +87,7 @@ class Follower:
 
     @property
     def _pause(self) -> float:
-        return self._times.look + 4 * self._cost
+        return self._times.look + 4 * (self._cost + self._telling)
 
     async def missed(self, last: Position) -> bytes | None:
         """The events that a client of another feed has missed, as of a restart of the server; None where they are many.
@@ -139,8 +139,11 @@ class Follower:
         if self._problem is not None:
             self._problem = None
             self.feed.put("back", {}, 0.0)
+        began_to_tell = time.thread_time()
         for kind, value, at in events:
             self.feed.put(kind, value, at)
+        await asyncio.sleep(0)  # All who listen are sent them now, before this goes on.
+        self._telling += LATELY * (time.thread_time() - began_to_tell - self._telling)
 
     def _trouble(self, refusal: RefusedError) -> None:
         if refusal.status < 500:

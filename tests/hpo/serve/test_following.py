@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from hpo.record.tables import LineRow
 from hpo.serve import ServeSettings, Tokens
 from hpo.serve.following import EventStream, Hub, HubTimes
 from hpo.serve.following.feed import MOST_EVENTS, Feed, Position
+from hpo.serve.following.hub import LATELY
 from hpo.serve.security.tokens import Who, digest
 from hpo.serve.service import Service
 from hpo.serve.shared import Shared
@@ -153,6 +155,42 @@ def test_streams_go_on_beside_one_that_takes_nothing_and_after_a_restart(store: 
         workers.close()
 
     asyncio.run(play())
+
+
+class Costly(Client):
+    """One to whom it takes 50 ms of the processor to send an event."""
+
+    async def send(self, message: Any) -> None:
+        until = time.thread_time() + 0.05 * (b"event: lines" in message.get("body", b""))
+        while time.thread_time() < until:
+            pass
+        await super().send(message)
+
+
+def test_the_more_it_takes_to_tell_all_who_listen_the_rarer_are_looks(store: Store) -> None:
+    record(store, "runs", 4, ended=False)
+
+    async def play() -> float:
+        workers = Workers(2, 50, 10.0, "the database")
+        hub = Hub(lambda: store, workers, HubTimes(look=0.02))
+        follower = hub.job("runs")
+        await follower.fresh()
+        clients = [Costly() for _ in range(3)]
+        tasks = [asyncio.create_task(_stream(follower, each, "")) for each in clients]
+        for each in clients:
+            await each.until(b"event: hello")
+        with store.writer("runs") as writer:
+            writer.line(LineRow(job="runs", text="said", at=1.0))
+            writer.flush()
+        for each in clients:
+            await each.until(b'"text":"said"')
+        pause = follower._pause
+        hub.close()
+        await asyncio.wait_for(asyncio.gather(*tasks), 20)
+        workers.close()
+        return pause
+
+    assert asyncio.run(play()) >= 0.02 + 4 * LATELY * 3 * 0.05
 
 
 def test_a_stream_ends_with_the_token_of_who_follows(
