@@ -128,8 +128,15 @@ def delete(name: str) -> bool:
 
 
 def states() -> dict[str, str]:
-    """Ray Serve's word for the state of each endpoint of the cluster that this process has joined, by name."""
-    return {name: str(one.status.value) for name, one in ray_serve().status().applications.items()}
+    """Ray Serve's word for the state of each endpoint of the cluster that this process joins, by name.
+
+    Raises:
+        ConfigurationError: Ray Serve is not installed.
+        WarmbandError: no cluster can be joined.
+    """
+    serve = ray_serve()
+    _join()
+    return {name: str(one.status.value) for name, one in serve.status().applications.items()}
 
 
 def deployed(store: Store, name: str | None = None) -> list[Endpoint]:
@@ -179,8 +186,18 @@ def ray_serve() -> Any:
 
 
 def _join() -> None:
-    """Joins the cluster that `RAY_ADDRESS` names, or starts Ray here."""
+    """Joins the cluster that `RAY_ADDRESS` names, or starts Ray here.
+
+    Raises:
+        WarmbandError: there is none, or it is the address of a jobs server.
+    """
     import ray
 
-    if not ray.is_initialized():
-        ray.init(address=os.environ.get("RAY_ADDRESS") or "local", log_to_driver=False, logging_level=logging.ERROR)
+    if ray.is_initialized():
+        return
+    address = os.environ.get("RAY_ADDRESS") or "local"
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    except (ValueError, OSError, RuntimeError) as error:
+        why = str(error).partition("\n")[0]
+        raise WarmbandError(f"no cluster can be joined by RAY_ADDRESS {address!r}, give HEAD:6379: {why}") from None

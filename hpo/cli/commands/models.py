@@ -111,11 +111,16 @@ def endpoints(store: StoreUrl = None, as_json: AsJson = False) -> None:
     from hpo.cli.terminal import show, show_json
     from hpo.endpoints import Endpoint, deployed, states
     from hpo.record import Store
+    from trainers.errors import WarmbandError
 
     with Store(store) as opened:
         found = deployed(opened)
-    asked = bool(os.environ.get("RAY_ADDRESS"))
-    told = states() if asked else {}
+    told, asked = dict[str, str](), bool(os.environ.get("RAY_ADDRESS"))
+    try:
+        told = states() if asked else {}
+    except WarmbandError as error:  # What the record has is shown all the same.
+        asked = False
+        typer.echo(f"warning: the cluster is not asked: {error}", err=True)
     others = {name: state for name, state in told.items() if name not in [one.name for one in found]}
     if as_json:
         unknown = dict.fromkeys(each.name for each in fields(Endpoint))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -134,6 +136,17 @@ def test_what_a_cluster_serves_is_listed_also_where_the_record_has_it_not(
     assert "of no job" not in own
     [one] = json.loads(listed(other, "--json"))
     assert (one["name"], one["job"], one["state"]) == ("churn-live", None, "RUNNING")
+
+
+@pytest.mark.process
+def test_a_cluster_that_cannot_be_asked_hides_no_list(job: TrainingJob) -> None:
+    """As where RAY_ADDRESS is that of the jobs server, which `hpo submit` takes."""
+    command = [sys.executable, "-m", "hpo", "endpoints", "--store", str(job._store)]
+    environment = {**os.environ, "RAY_ADDRESS": "http://127.0.0.1:8265"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "No endpoints." in done.stdout or "deployed by" in done.stdout
+    assert "RAY_ADDRESS 'http://127.0.0.1:8265', give HEAD:6379" in " ".join(done.stderr.split())
 
 
 @pytest.mark.ray

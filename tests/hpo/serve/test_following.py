@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from hpo.record import JobRow, ReportRow, Store, TrialRow
 from hpo.record.tables import LineRow
 from hpo.serve import ServeSettings, Tokens
-from hpo.serve.following import EventStream, Hub, HubTimes
+from hpo.serve.following import EventStream, Follower, Hub, HubTimes
 from hpo.serve.following.feed import MOST_EVENTS, Feed, Position
 from hpo.serve.following.hub import LATELY
 from hpo.serve.security.tokens import Who, digest
@@ -116,14 +116,20 @@ class Client:
                 await asyncio.sleep(0.01)
 
 
+async def _looked_at(store: Store, workers: Workers) -> tuple[Hub, Follower]:
+    """A hub that has looked once at the job "runs"."""
+    hub = Hub(lambda: store, workers, HubTimes(look=0.02))
+    follower = hub.job("runs")
+    await follower.fresh()
+    return hub, follower
+
+
 def test_streams_go_on_beside_one_that_takes_nothing_and_after_a_restart(store: Store) -> None:
     record(store, "runs", 4, ended=False)
 
     async def play() -> None:
         workers = Workers(2, 50, 10.0, "the database")
-        hub = Hub(lambda: store, workers, HubTimes(look=0.02))
-        follower = hub.job("runs")
-        await follower.fresh()
+        hub, follower = await _looked_at(store, workers)
         good, slow, dropped = Client(), Client(stands=True), []
         tasks = [
             asyncio.create_task(_stream(follower, good, "")),
@@ -142,9 +148,7 @@ def test_streams_go_on_beside_one_that_takes_nothing_and_after_a_restart(store: 
             assert b"event: end" in good.sent
             writer.line(LineRow(job="runs", text="missed", at=_now(store)))
             writer.flush()
-        again = Hub(lambda: store, workers, HubTimes(look=0.02))
-        other = again.job("runs")
-        await other.fresh()
+        again, other = await _looked_at(store, workers)
         back = Client()
         task = asyncio.create_task(_stream(other, back, last))
         await back.until(b'"text":"missed"')
@@ -172,9 +176,7 @@ def test_the_more_it_takes_to_tell_all_who_listen_the_rarer_are_looks(store: Sto
 
     async def play() -> float:
         workers = Workers(2, 50, 10.0, "the database")
-        hub = Hub(lambda: store, workers, HubTimes(look=0.02))
-        follower = hub.job("runs")
-        await follower.fresh()
+        hub, follower = await _looked_at(store, workers)
         clients = [Costly() for _ in range(3)]
         tasks = [asyncio.create_task(_stream(follower, each, "")) for each in clients]
         for each in clients:
