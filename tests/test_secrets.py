@@ -22,6 +22,7 @@ from hpo.record.database import open_engine, shown
 from hpo.text import holds_secret, masked
 from tests.support.command import run as hpo
 from tests.support.postgres import Postgres
+from tests.support.refusals import mentions
 from trainers import ConfigurationError, DataError, storage
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -166,7 +167,7 @@ def test_planted_secrets_are_found_nowhere(postgres: Postgres, s3: str, short_fo
             "what hpo tune printed": run(environment, short_folder, *HPO, "tune", "job.yaml", "--verbose"),
             "what the others printed": run(environment, short_folder, sys.executable, "-c", READ, json.dumps(reading)),
         }
-    assert b"planted: Completed" in said["what hpo tune printed"]
+    assert [line for line in said["what hpo tune printed"].splitlines() if b"planted" in line and b"Completed" in line]
     # But of Ray's own processes, whose words `--verbose` passes on.
     ours = [line for line in b"".join(said.values()).splitlines() if b" pid=" not in line]
     assert not any(b"Traceback" in line for line in ours)
@@ -191,11 +192,11 @@ def test_planted_secrets_are_found_nowhere(postgres: Postgres, s3: str, short_fo
 
 
 BAD = {
-    "a wrong password": ("postgresql://warm:{secret}@127.0.0.1:{port}/postgres", "password authentication failed"),
-    "nobody there": ("postgresql://warm:{secret}@127.0.0.1:1/jobs", "refused"),
-    "no such database": ("postgresql://me:{secret}@127.0.0.1:1/jobs?connect_timeout=none", "connect_timeout"),
-    "another kind": ("mysql://warm:{secret}@127.0.0.1/jobs", "cannot be used"),
-    "no URL": ("postgresql//warm:{secret}@127.0.0.1/jobs", "cannot be used"),
+    "a wrong password": ("postgresql://warm:{secret}@127.0.0.1:{port}/postgres", ("password authentication failed",)),
+    "nobody there": ("postgresql://warm:{secret}@127.0.0.1:1/jobs", ("refused",)),
+    "no such database": ("postgresql://me:{secret}@127.0.0.1:1/jobs?connect_timeout=none", ("connect_timeout",)),
+    "another kind": ("mysql://warm:{secret}@127.0.0.1/jobs", ("URL", "mysql", "WARMBAND_STORE")),
+    "no URL": ("postgresql//warm:{secret}@127.0.0.1/jobs", ("URL", "WARMBAND_STORE")),
 }
 
 
@@ -209,7 +210,7 @@ def test_a_connection_that_fails_does_not_tell_its_password(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     secret = "hidden-" + secrets.token_hex(8)
-    url, message = BAD[kind]
+    url, names = BAD[kind]
     url = url.format(secret=secret, port=postgres.port)
     (tmp_path / "url").write_text(url)
     for name, given in {"WARMBAND_STORE": url, "WARMBAND_STORE_FILE": str(tmp_path / "url")}.items():
@@ -219,7 +220,7 @@ def test_a_connection_that_fails_does_not_tell_its_password(
         said = "".join(capfd.readouterr())
         assert code in (1, 2), said
         assert "Traceback" not in said
-        assert message in said
+        mentions(said, *names)
         assert secret not in said
 
 
@@ -265,7 +266,7 @@ def test_a_store_s_url_is_shown_without_its_password(given: str) -> None:
         told = shown(open_engine(f"postgresql://{given}").url)
     except ConfigurationError as refused:
         told = str(refused)
-        assert "more than one @" in told
+        mentions(told, "@", "%40")
     assert "anted" not in told
 
 

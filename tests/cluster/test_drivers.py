@@ -6,6 +6,7 @@ it stands on one cluster.
 
 from __future__ import annotations
 
+import errno
 import getpass
 import os
 import signal
@@ -28,8 +29,10 @@ from tests.support.cluster.jobs import END_SECONDS, STANDING, WORKER, Answer
 from tests.support.cluster.machine import Machine, possible
 from tests.support.cluster.ray_machines import RayMachines, executable, until
 from tests.support.postgres import Postgres
+from tests.support.refusals import mentions, refuses
 from tests.support.rows import silence
 from trainers.errors import ConfigurationError
+from trainers.patient_storage import BACK
 
 pytestmark = [pytest.mark.system, pytest.mark.fault, pytest.mark.long]
 
@@ -165,13 +168,11 @@ def test_a_job_is_taken_over_from_a_driver_that_froze_and_one_that_runs_is_not_d
     until(lambda: not lost.replaced(), "what the last rung replaced to be removed", END_SECONDS)
     held = lost.rows()["trials"], lost.files()
     code, said = lost.hpo("delete", "lost", "--yes", on=elsewhere)
-    assert (code, "job 'lost' is InProgress, and cannot be deleted; first run: hpo stop lost" in said) == (2, True), (
-        said
-    )
+    assert code == 2, said
+    mentions(said, "lost", "InProgress", "hpo stop lost")
     refused = taken.resume(elsewhere)
     assert refused.end() != 0
-    assert "cannot be driven from here" in refused.said
-    assert "machine1" in refused.said
+    mentions(refused.said, "taken", "machine1", "hpo stop taken")
     assert (lost.rows()["trials"], lost.files()) == held
     assert all(driver.runs for driver in first.values())
 
@@ -183,7 +184,7 @@ def test_a_job_is_taken_over_from_a_driver_that_froze_and_one_that_runs_is_not_d
     resumed = taken.resume(elsewhere)
     for job in (taken, lost):
         job.slow(None)
-    resumed.until_said("going on", TAKEOVER_SECONDS)
+    resumed.until_said(TAKEOVER_SECONDS, "trials", "ended")
     assert resumed.end() == 0, resumed.said
     assert taken.answer() == expected(trainer="torch")
     until(lambda: is_lost(lost), "the other driver to be taken for dead", TAKEOVER_SECONDS)
@@ -196,13 +197,13 @@ def test_a_job_is_taken_over_from_a_driver_that_froze_and_one_that_runs_is_not_d
     before = taken.rows(), taken.files(), taken.trained(), lost.trained()
     for driver in first.values():
         driver.signal(signal.SIGCONT)
-    for name, why in (("taken", "took it over"), ("lost", "it was deleted")):
+    for name, why in (("taken", elsewhere.name), ("lost", "deleted")):
         assert first[name].end() != 0
-        assert why in first[name].said
+        mentions(first[name].said, name, why, f"{LOST_AFTER:g} s")
     assert (taken.rows(), taken.files(), taken.trained(), lost.trained()) == before
     assert not lost.models.exists()
     assert not taken.strays()
-    with Store(record) as store, pytest.raises(ConfigurationError, match="no job named 'lost'"):
+    with Store(record) as store, refuses(ConfigurationError, field="job", value="lost"):
         store.job("lost")
 
 
@@ -225,7 +226,7 @@ def test_a_submitted_job_of_gangs_of_several_sizes_whose_workers_and_driver_are_
     assert {line[2] for line in undisturbed.epochs} == {"1", "2"}, "both sizes of gangs are to be tried"
     job = begun("submitted", sizes=sizes)
     said = job.submit(second(cluster))
-    assert "Submitted submitted to" in said, said
+    mentions(said, "submitted", cluster.head.address)
     job.until_epoch(RUNG)
     seen = len(job.trained())
     kill([job.serving()])
@@ -235,7 +236,8 @@ def test_a_submitted_job_of_gangs_of_several_sizes_whose_workers_and_driver_are_
     pass_most_of_a_minute(record)
     until(lambda: is_lost(job), "the driver to be taken for dead", TAKEOVER_SECONDS)
     code, said = job.hpo("describe", job.name, on=second(cluster))
-    assert (code, "its driver was last heard of" in said) == (0, True), said
+    assert code == 0, said
+    mentions(said, "InProgress", "hpo resume submitted")
 
     # Ray's own command goes on with it, and its driver is killed, too.
     seen = len(job.trained())
@@ -244,7 +246,7 @@ def test_a_submitted_job_of_gangs_of_several_sizes_whose_workers_and_driver_are_
     kill(driver_of(cluster.head, job.name, "hpo resume"))
     pass_most_of_a_minute(record)
     resumed = job.resume(cluster.head)
-    resumed.until_said("going on", TAKEOVER_SECONDS)
+    resumed.until_said(TAKEOVER_SECONDS, "trials", "ended")
     job.until_epoch(RUNG, len(job.trained()), resumed)
     before = job.attempts()
     kill(job.workers())
@@ -267,12 +269,12 @@ def test_a_full_disk_is_waited_for_or_stops_the_job_which_goes_on_when_there_is_
     assert len(used) == 1, f"a gang that fits on one machine was put on {used}"
     disk.fill()
     job.slow(0.0)
-    driver.until_said("waiting for the storage of checkpoints", END_SECONDS)
-    assert "its disk is full: free some of it" in driver.said
+    driver.until_said(END_SECONDS, "storage", os.strerror(errno.ENOSPC))
+    mentions(driver.said, str(disk.folder), "disk")
     seen = len(job.trained())
     job.slow(STANDING)
     disk.free()
-    driver.until_said("the storage of checkpoints is back", END_SECONDS)
+    driver.until_said(END_SECONDS, BACK)
     job.until_epoch(RUNG, seen, driver)
 
     disk.fill()
@@ -281,7 +283,7 @@ def test_a_full_disk_is_waited_for_or_stops_the_job_which_goes_on_when_there_is_
     assert driver.end() == 0, driver.said
     status, reason = job.status()
     assert status == "Stopped", reason
-    assert "its disk is full" in reason
+    mentions(reason, str(disk.folder), os.strerror(errno.ENOSPC), "disk")
     disk.free()
     job.give_up_after(600.0)
 
@@ -297,7 +299,7 @@ def test_a_full_disk_is_waited_for_or_stops_the_job_which_goes_on_when_there_is_
         job.slow(None)
         assert driver.end() == 0, driver.said
         status, reason = job.status()
-        assert (status, "No space left on device" in reason) == ("Stopped", True), reason
+        assert (status, os.strerror(errno.ENOSPC) in reason) == ("Stopped", True), reason
         assert not any(trial.status == "Failed" for trial in job.rows()["trials"]), "no trial's fault"
     finally:
         for machine in cluster.machines:

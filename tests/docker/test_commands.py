@@ -7,6 +7,7 @@ from ray.scripts.scripts import cli as ray_command
 
 from hpo.cli.command import root
 from tests.support.docker.deployment import commands, resolve
+from tests.support.refusals import refuses
 
 FOUND = [*commands()]
 
@@ -35,7 +36,10 @@ def test_commands_are_found_where_they_stand() -> None:
         assert [text for text in said if text.startswith(start)], start
 
 
-@pytest.mark.parametrize("line", ["hpo submitt x", "hpo tune x --nodes=3", "ray start --heads"])
-def test_a_wrong_command_would_be_noticed(line: str) -> None:
-    with pytest.raises(Exception, match=r"[Nn]o such command 'submitt'|[Nn]o such option"):
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [("hpo submitt x", "submitt"), ("hpo tune x --nodes=3", "--nodes"), ("ray start --heads", "--heads")],
+)
+def test_a_wrong_command_would_be_noticed(line: str, wrong: str) -> None:
+    with refuses(Exception, field=wrong):
         resolve(root() if line.startswith("hpo") else ray_command, line.split())

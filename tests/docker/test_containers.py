@@ -20,6 +20,7 @@ from tests.support.containers.engine import Engine, missing, place
 from tests.support.containers.images import OURS, build
 from tests.support.containers.jobs import ContainedJob, boosting, hpo, record
 from tests.support.containers.stack import Stack, running, until
+from tests.support.refusals import mentions
 
 WORKERS = 3
 SERVICES = ("worker", "serve", "prometheus")
@@ -112,7 +113,7 @@ def test_prometheus_finds_every_node(stack: Stack) -> None:
 
 def test_a_job_from_outside_is_watched_and_shown(stack: Stack, undisturbed: Answer) -> None:
     assert len(undisturbed.trials) == 7  # With the un-tuned one.
-    assert "undisturbed  Completed" in hpo(stack, "describe", "undisturbed")
+    mentions(hpo(stack, "describe", "undisturbed"), "undisturbed", "Completed")
     assert undisturbed.best in hpo(stack, "trials", "undisturbed")
     # Without Warmband on the machine: the command is in the image too.
     assert "undisturbed" in stack.within("head", "hpo", "jobs")

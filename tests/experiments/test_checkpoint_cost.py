@@ -10,6 +10,7 @@ import pytest
 from experiments.checkpoint_cost import SMALL, page_tables, ratio, targets
 from experiments.shared.benchmark import targets_to_json
 from experiments.workloads.checkpoint_ways import WAYS, Save, measured
+from tests.support.lines import line_with
 
 SAVES = {
     way: [Save(still=1.0 + place, whole=8.0, size=1_200_000_000), Save(still=3.0 + place, whole=9.0, size=1)]
@@ -29,7 +30,7 @@ def test_the_page_has_a_line_for_each_way() -> None:
         "targets": targets_to_json(kept),
     }
     tables = page_tables(result)
-    assert "| here, in the background | 2.00 s (1.00 to 3.00) | 8.50 s (8.00 to 9.00) | 1.20 GB |" in tables["saves"]
+    line_with(tables["saves"], "background", "2.00 s (1.00 to 3.00)", "8.50 s (8.00 to 9.00)", "1.20 GB")
     assert tables["promises"].count("\n") >= len(kept)
     assert tables["parameters"] == "98 million"
 

@@ -17,6 +17,8 @@ import experiments.scale_out  # noqa: F401  # What all benchmarks import takes s
 from experiments import results_page
 from experiments.results_page import Results, ResultsError, blocks, filled
 from experiments.shared.benchmark import markdown
+from tests.support.lines import line_with
+from tests.support.refusals import refuses_each
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -93,48 +95,38 @@ Tuned, it is <!-- figure made-small.auc -->0.79<!-- end --> there.
     assert filled(made, Results(kept)) == made
 
 
-@pytest.mark.parametrize(
-    ("page", "said"),
-    [
-        ("\n<!-- table none.run -->\n<!-- end -->", r"line 2: .*none.json is not there; run the benchmark"),
-        (
-            "<!-- table made-small.other -->\n<!-- end -->",
-            r"line 1: made-small has no table 'other'; it has auc, found, run",
-        ),
-        ("<!-- table made-small.run -->\n", r"line 1: <!-- table made-small.run --> is not closed"),
-        (
-            "\n<!-- table made-small.run -->\n<!-- table made-small.found -->\n<!-- end -->",
-            r"line 2: <!-- table made-small.run --> is not closed",
-        ),
-        ("\n<!-- end -->", r"line 2: <!-- end --> without a block"),
-        ("<!-- table made-small -->\n<!-- end -->", r"names no table; write <!-- table NAME.TABLE -->"),
-        ("so\n<!-- figure made-small.auc --><!-- end -->", r"line 2: a comment that begins a line"),
-        ("so <!-- figure made-small.found --><!-- end -->", r"made-small.found is more than a line"),
-    ],
-)
-def test_what_is_wrong_with_a_page_is_said_with_its_line(kept: Path, page: str, said: str) -> None:
-    with pytest.raises(ResultsError, match=said):
-        filled(page, Results(kept))
+def test_what_is_wrong_with_a_page_is_said_with_its_line(kept: Path) -> None:
+    run = "<!-- table made-small.run -->"
+    cases: list[tuple[str, tuple[str, ...]]] = [
+        ("\n<!-- table none.run -->\n<!-- end -->", ("line 2", f"{kept}/none.json", "result.json")),
+        ("<!-- table made-small.other -->\n<!-- end -->", ("line 1", "made-small", "'other'", "auc", "found", "run")),
+        (f"{run}\n", ("line 1", run, "<!-- end -->")),
+        (f"\n{run}\n<!-- table made-small.found -->\n<!-- end -->", ("line 2", run, "<!-- end -->")),
+        ("\n<!-- end -->", ("line 2", "<!-- end -->")),
+        ("<!-- table made-small -->\n<!-- end -->", ("line 1", "<!-- table NAME.TABLE -->")),
+        ("so\n<!-- figure made-small.auc --><!-- end -->", ("line 2", "comment", "paragraph")),
+        ("so <!-- figure made-small.found --><!-- end -->", ("line 1", "made-small.found", "table")),
+    ]
+    refuses_each([(lambda page=page: filled(page, Results(kept)), names) for page, names in cases], ResultsError)
 
 
-@pytest.mark.parametrize(
-    ("result", "said"),
-    [
-        ('{"command": ', r"made-small.json is no JSON: .*line 1"),
-        ([1], "has no command, date and machine; run the benchmark anew"),
-        ({**RESULT, "command": "python -m pytest"}, "'python -m pytest' is none of"),
-        ({**RESULT, "command": "python -m experiments.nowhere"}, "experiments.nowhere, cannot be imported"),
+def test_what_is_wrong_with_a_result_is_said(kept: Path) -> None:
+    def read(result: Any) -> str:
+        keep(kept, result)
+        return filled(PAGE, Results(kept))
+
+    cases: list[tuple[Any, tuple[str, ...]]] = [
+        ('{"command": ', ("made-small.json", "JSON", "line 1", "result.json")),
+        ([1], ("made-small.json", "command", "date", "machine")),
+        ({**RESULT, "command": "python -m pytest"}, ("'python -m pytest'", "python -m experiments.MODULE")),
+        ({**RESULT, "command": "python -m experiments.nowhere"}, ("made-small.json", "experiments.nowhere")),
         (
             {**RESULT, "command": "python -m experiments.second_backend"},
-            "experiments.second_backend.page_tables cannot .*AttributeError",
+            ("experiments.second_backend.page_tables", "AttributeError"),
         ),
-        ({**RESULT, "auc": None}, "experiments.made.page_tables cannot make its tables .*run it anew"),
-    ],
-)
-def test_what_is_wrong_with_a_result_is_said(kept: Path, result: Any, said: str) -> None:
-    keep(kept, result)
-    with pytest.raises(ResultsError, match=said):
-        filled(PAGE, Results(kept))
+        ({**RESULT, "auc": None}, ("made-small.json", "experiments.made.page_tables")),
+    ]
+    refuses_each([(lambda result=result: read(result), names) for result, names in cases], ResultsError)
 
 
 def test_the_command_fills_several_pages_or_says_all_that_is_wrong_and_changes_none(kept: Path, tmp_path: Path) -> None:
@@ -146,7 +138,8 @@ def test_the_command_fills_several_pages_or_says_all_that_is_wrong_and_changes_n
     told = [str(first), str(second), str(kept)]
     failed = CliRunner().invoke(app, told)
     assert failed.exit_code == 1
-    assert re.search(r"second.md, line 1: .*a.json is not there.*\n.*second.md, line 2: .*b.json", failed.output)
+    for name, number in (("a.json", 1), ("b.json", 2)):
+        line_with(failed.output, "second.md", f"line {number}", name)
     assert first.read_text() == PAGE
     second.write_text("nothing")
     assert CliRunner().invoke(app, told).exit_code == 0

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from experiments.store_rate import main, page_tables
+from tests.support.refusals import mentions
 
 
 def test_the_pages_table_has_medians_and_their_ratio() -> None:
@@ -23,7 +24,7 @@ def test_the_pages_table_has_medians_and_their_ratio() -> None:
         "| 1 | 4,300 | 3,100 | 0.72 |",
         "| 8 at once | 1,000 | 2,000 | 2.00 |",
     ]
-    assert made["what"] == "10,000 reports of each driver, medians of 3 rounds in turns."
+    mentions(made["what"], "10,000 reports", "driver", "medians", "3 rounds")
 
 
 @pytest.mark.process

@@ -20,6 +20,7 @@ from experiments.baselines.training_loops import NETWORKS, TRAIN, layers, plain
 from experiments.networks.recipe import parts
 from experiments.torch_throughput import QUICK, Measured, networks, page_tables, result, show, small, targets
 from experiments.workloads.repeated_trial import RepeatedTrial
+from tests.support.refusals import mentions, refuses
 from trainers import TorchTrainer
 from trainers.channels import open_channels
 from trainers.datasets import load
@@ -65,7 +66,7 @@ def test_the_result_is_json_and_the_tables_show_it() -> None:
     assert made["throughput"]["here"] == [1.0, 2.0, 4.0]
     assert [target["kept"] for target in made["targets"]] == [True, True]
     assert "500" in printed(MEASURED)
-    assert "there is none here" in printed(MEASURED)
+    assert "none here" in printed(MEASURED)
     on_gpu = printed(replace(MEASURED, gpu=[GPU], device="a GPU of its own"))
     assert "a GPU of its own" in on_gpu
     assert "0.750" in on_gpu
@@ -88,10 +89,7 @@ def test_other_networks_have_promises_and_a_table_of_their_own() -> None:
 def test_the_pages_tables_are_made_of_the_result() -> None:
     made = page_tables(json.loads(json.dumps(result(MEASURED))))
     assert made.keys() == {"trained", "speeds", "starts", "promises"}
-    assert made["trained"] == (
-        "MNIST, 50,000 rows; layers of 128-64-10 units behind the inputs; 2 workers. "
-        "Weights after an epoch in one order differed by 0 at most."
-    )
+    mentions(made["trained"], "MNIST", "50,000 rows", "128-64-10", "2 workers", "Weights", 0)
     assert made["speeds"].splitlines()[2:] == ["| here | 500 | 250 | 1,000 |", "| torchrun | 455 | 333 | 1,000 |"]
     assert made["starts"].splitlines()[3] == "| Ray Train | 3.0000 | 2.0000 | 4.0000 | 3 |"
     on_gpu = page_tables(json.loads(json.dumps(result(replace(MEASURED, gpu=[GPU], device="a GPU")))))["gpu"]
@@ -180,7 +178,7 @@ def test_processes_under_torchrun_train_the_mean_over_all_rows_and_say_why_they_
         state = torchrun.model()
         torchrun.train({**TRIAL, "seed": 5, "wrapper": SHARDED}, 2)
         again = torchrun.model()
-        with pytest.raises(RuntimeError, match=r"process 0 under torchrun failed.*KeyError"):
+        with refuses(RuntimeError, field=("process 0", "torchrun"), value="KeyError"):
             torchrun.train({"seed": 5}, 1)
     finally:
         torchrun.close()

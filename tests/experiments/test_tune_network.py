@@ -26,6 +26,8 @@ from experiments.tune_network import (
     without_pictures,
 )
 from hpo.report import Figure
+from tests.support.lines import line_with
+from tests.support.refusals import mentions
 from trainers.datasets import Dataset, load
 
 TUNED = Tuned(
@@ -60,19 +62,17 @@ def text() -> Dataset:
 
 def test_the_tables_compare_the_best_trial_with_the_untuned_run_and_layouts_with_each_other(text: Dataset) -> None:
     made = page_tables(json.loads(json.dumps(result(TUNED, Network.GPT, "small", text))))
-    assert made["tuned"].splitlines()[2:] == [
-        "| un-tuned | 3 | 20 | 9 | |",
-        "| tuned: lr 0.00123, global_batch_size 16, layout shard=2 | 2 | 7.389 | 69 of all trials | "
-        "1000 for the whole job |",
-    ]
+    untuned, tuned = made["tuned"].splitlines()[2:]
+    assert untuned == "| un-tuned | 3 | 20 | 9 | |"
+    mentions(tuned, "tuned", "lr 0.00123", "global_batch_size 16", "layout shard=2", "| 2 | 7.389 |", 69, 1000)
     assert made["layouts"].splitlines()[2:] == [
         "| shard=2 | 1 | 2.000 | 1 | 4.0 |",
         "| replicate=2 | 2 | 2.400 | 0 | 3.0 |",
         "| tensor=2 | 1 | none | 0 | |",
     ]
-    assert made["short"] == "a validation loss of 3 became 2"
+    mentions(made["short"], "validation loss", 3, 2)
     diverged = page_tables(result(replace(TUNED, untuned={}), Network.GPT, "small", text))
-    assert "diverged or failed" in diverged["tuned"]
+    line_with(diverged["tuned"], "un-tuned", "diverged")
 
 
 def test_layouts_multiply_to_their_workers() -> None:

@@ -22,6 +22,7 @@ from hpo.jobs import JobSettings
 from hpo.record import Store
 from hpo.strategies import BayesianStrategy
 from tests.support.boosting import CHANNELS
+from tests.support.refusals import mentions, missing_names, refuses, refuses_each
 from trainers import ScalingConfig, TorchTrainer, TrainContext, XGBoostTrainer
 from trainers.errors import ConfigurationError
 from trainers.trainer import Trainer
@@ -52,7 +53,7 @@ def test_ranges_budget_strategy_and_end_are_chosen_and_said() -> None:
     assert (tuner.strategy, tuner.max_jobs) == ("Hyperband", 90)
     assert tuner.completion_criteria_config.complete_on_convergence
     assert set(names(tuner)) == trees | {"strategy", "max_jobs", "complete_on_convergence"}
-    assert str(tuner.autotune).splitlines()[0] == "eta: 0.037037 to 0.5, logarithmic (small steps need many rounds)"
+    mentions(str(tuner.autotune).splitlines()[0], "eta", "0.037037", "0.5", "logarithmic")
     assert tuner.estimator.hyperparameters == STATIC
 
 
@@ -62,7 +63,7 @@ def test_the_budget_counts_the_repeats_of_each_configuration() -> None:
     assert isinstance(tuner.autotune, Autotuned)
     (said,) = [choice for choice in tuner.autotune.choices if choice.name == "max_jobs"]
     assert said.chosen == "630"
-    assert said.why == "45 for every 4 of 8 hyperparameters, each trained 7 times"
+    mentions(said.why, 45, 4, 8, 7)
 
 
 def test_what_the_user_gives_holds() -> None:
@@ -105,7 +106,8 @@ def test_the_constructor_s_default_gives_way_where_trials_can_be_stopped(
 def test_a_length_that_nothing_says_is_the_trainer_s_usual_one() -> None:
     tuner = make(boosting(num_round=None))
     assert tuner.estimator.hyperparameters["num_round"] == tuner.plan().max_resource == 100
-    assert "num_round: 100 (nothing says how long a trial trains)" in str(tuner.autotune)
+    assert [choice.chosen for choice in tuner.autotune.choices if choice.name == "num_round"] == ["100"]
+    assert any(not missing_names(line, "num_round", 100) for line in str(tuner.autotune).splitlines())
 
 
 @pytest.mark.parametrize(
@@ -152,38 +154,31 @@ class Silent(XGBoostTrainer):
     tunable = None  # type: ignore[assignment]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"autotune": "yes"}, "autotune is 'yes'; give True or False"),
-        ({"autotune": False}, "hyperparameter_ranges is None; give a dict .*, or autotune=True"),
-        (
-            {
-                "autotune": False,
-                "ranges": {"eta": ContinuousParameter(0, 1)},
-                "hyperparameters_to_keep_static": ["eta"],
-            },
-            r"hyperparameters_to_keep_static is \['eta'\], and autotune is off; give autotune=True, or leave it out",
-        ),
-        ({"hyperparameters_to_keep_static": "eta"}, "hyperparameters_to_keep_static is 'eta'; give a list of names"),
-        ({"hyperparameters_to_keep_static": [1]}, r"hyperparameters_to_keep_static is \[1\]; give a list of names"),
-        ({"hyperparameters_to_keep_static": ["eta", "eta"]}, "has 'eta' twice; give it once"),
-        (
-            {"hyperparameters_to_keep_static": ["subsampel"]},
-            "has 'subsampel', and the trainer's hyperparameters have no such value; give some of .*; did you mean 's",
-        ),
-        (
-            {"ranges": {"eta": ContinuousParameter(0, 1)}, "hyperparameters_to_keep_static": ["eta"]},
-            "has 'eta', which has a range; leave it out of one of the two",
-        ),
-        ({"trainer": network(width=64)}, "nothing is left to tune: the trainer knows none of epochs, width that"),
-        ({"trainer": network(lr=0.1).with_hyperparameters({"epochs": None})}, "nothing says how long a trial trains"),
-        ({"strategy": "Grid"}, "Grid"),
-    ],
-)
-def test_what_cannot_be_chosen_for_is_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
-        make(**options)
+def test_what_cannot_be_chosen_for_is_refused() -> None:
+    eta = ContinuousParameter(0, 1)
+    kept = "hyperparameters_to_keep_static"
+    refuses_each(
+        [
+            (lambda: make(autotune="yes"), ("autotune", "yes", True, False)),
+            (lambda: make(autotune=False), ("hyperparameter_ranges", None, "dict", "autotune=True")),
+            (
+                lambda: make(autotune=False, ranges={"eta": eta}, hyperparameters_to_keep_static=["eta"]),
+                (kept, ["eta"], "autotune", "autotune=True"),
+            ),
+            (lambda: make(hyperparameters_to_keep_static="eta"), (kept, "eta", "list")),
+            (lambda: make(hyperparameters_to_keep_static=[1]), (kept, [1], "list")),
+            (lambda: make(hyperparameters_to_keep_static=["eta", "eta"]), (kept, "eta")),
+            (lambda: make(hyperparameters_to_keep_static=["subsampel"]), (kept, "subsampel", "num_round", "subsample")),
+            (lambda: make(ranges={"eta": eta}, hyperparameters_to_keep_static=["eta"]), (kept, "eta", "range")),
+            (lambda: make(trainer=network(width=64)), ("autotune", "epochs", "width", "hyperparameter_ranges")),
+            (
+                lambda: make(trainer=network(lr=0.1).with_hyperparameters({"epochs": None})),
+                ("max_resource", "HyperbandStrategyConfig", "num_round"),
+            ),
+            (lambda: make(strategy="Grid"), ("hyperparameter_ranges['eta']", "Grid", "step", "categorical")),
+        ],
+        ConfigurationError,
+    )
 
 
 JOB = """
@@ -206,7 +201,7 @@ def test_a_job_file_says_the_same(tmp_path: Path) -> None:
     assert "eta" not in tuner.ranges
     bayesian = read_job(job, ["tuning.strategy=Bayesian"]).arguments()
     assert HyperparameterTuner(**bayesian, console=False).settings.strategy_name == "Bayesian"
-    with pytest.raises(ConfigurationError, match=r"tuning: no ranges; give names .*, or autotune: true"):
+    with refuses(ConfigurationError, field=("tuning", "ranges"), remedy="autotune: true"):
         read_job(job, ["tuning.autotune=false"])
 
 
@@ -216,7 +211,8 @@ def test_it_is_printed_recorded_described_and_attached_to(tmp_path: Path) -> Non
     options = {"max_jobs": 3, "random_seed": 1, "store": store, "storage_path": str(tmp_path / "jobs")}
     tuner = make(trainer, console=Console(file=out, width=200), hyperparameters_to_keep_static=["subsample"], **options)
     tuner.fit(CHANNELS, job_name="chosen")
-    assert "Autotune chose\n  eta: 0.1 to 0.5, logarithmic (small steps need many rounds)\n" in out.getvalue()
+    printed = mentions(out.getvalue(), "Autotune").splitlines()
+    assert any(not missing_names(line, "eta", "0.1", "0.5", "logarithmic") for line in printed)
     assert tuner.describe()["Autotune"] == {"Mode": "Enabled"}
     again = HyperparameterTuner.attach("chosen", store=store)
     for name in ("ranges", "max_jobs", "hyperparameters_to_keep_static"):

@@ -22,6 +22,7 @@ from hpo.cli import app
 from hpo.estimators import inputs_of
 from hpo.job_file.models import JobSpec
 from hpo.record.store import Store
+from tests.support.refusals import refuses, refuses_each
 from tests.support.torch_job import train
 from trainers import ConfigurationError, ScalingConfig, TorchTrainer, XGBoostTrainer
 from trainers.parts import ESTIMATOR
@@ -112,51 +113,65 @@ def test_inputs_by_estimator_are_taken_if_they_are_the_same() -> None:
     assert inputs_of(several, {"boosted": CHANNELS, "network": CHANNELS}) is CHANNELS
     assert inputs_of(several, CHANNELS) is CHANNELS
     other = {**CHANNELS, "train": "other.csv"}
-    with pytest.raises(ConfigurationError, match="other channels"):
+    with refuses(ConfigurationError, field=("inputs", "network", "boosted"), remedy="dict"):
         inputs_of(several, {"boosted": CHANNELS, "network": other})
-    with pytest.raises(ConfigurationError, match="neither a channel nor an estimator"):
+    with refuses(ConfigurationError, field="inputs", value="bosted", remedy=("train", "boosted", "network")):
         inputs_of(several, {"bosted": CHANNELS})
 
 
-@pytest.mark.parametrize(
-    ("objectives", "ranges", "words"),
-    [
-        ({"boosted": "validation:merror"}, {"boosted": {}, "network": {}}, "objective_metric_name_dict"),
-        (dict.fromkeys(["boosted", "network"], "validation:x"), {"boosted": {}}, "hyperparameter_ranges_dict"),
-        (dict.fromkeys(["boosted", "network"], "validation:x"), {"boosted": {}, "network": 3}, r"\['network'\] is 3"),
-    ],
-)
-def test_what_is_missing_of_an_estimator_is_named(objectives: Any, ranges: Any, words: str) -> None:
-    with pytest.raises(ConfigurationError, match=words):
-        HyperparameterTuner.create(estimators(), objectives, ranges)
+def test_what_is_missing_of_an_estimator_is_named() -> None:
+    objectives = dict.fromkeys(["boosted", "network"], "validation:x")
+
+    def create(objectives: Any, ranges: Any) -> HyperparameterTuner:
+        return HyperparameterTuner.create(estimators(), objectives, ranges)
+
+    refuses_each(
+        [
+            (
+                lambda: create({"boosted": "validation:merror"}, {"boosted": {}, "network": {}}),
+                ("objective_metric_name_dict", {"boosted": "validation:merror"}, "network"),
+            ),
+            (lambda: create(objectives, {"boosted": {}}), ("hyperparameter_ranges_dict", {"boosted": {}}, "network")),
+            (
+                lambda: create(objectives, {"boosted": {}, "network": 3}),
+                ("hyperparameter_ranges_dict['network']", 3, "dict"),
+            ),
+        ],
+        ConfigurationError,
+    )
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"estimator_dict": None}, "estimator_dict is None; give a dict of two or more trainers"),
-        ({"estimator_dict": {}}, "estimator_dict is {}; give a dict of two or more trainers"),
-        (
-            {"hyperparameter_ranges_dict": {"boosted": {"eta": (0.1, 1)}, "network": {}}},
-            r"hyperparameter_ranges\['boosted.eta'\] is \(0.1, 1\); give a ContinuousParameter",
-        ),
-        ({"hyperparameters_to_keep_static_dict": ["boosted"]}, r"static_dict is \['boosted'\]; give a dict"),
-        (
-            {"hyperparameters_to_keep_static_dict": {"boosted": "eta"}},
-            r"static_dict\['boosted'\] is 'eta'; give a list",
-        ),
-        ({"hyperparameters_to_keep_static_dict": {"boosted": None}}, r"static_dict\['boosted'\] is None; give a list"),
-    ],
-)
-def test_what_is_of_another_kind_is_named(changes: dict[str, Any], words: str) -> None:
-    given: dict[str, Any] = {
-        "estimator_dict": estimators(),
-        "objective_metric_name_dict": dict.fromkeys(["boosted", "network"], "validation:x"),
-        "hyperparameter_ranges_dict": {"boosted": {}, "network": {}},
-        **changes,
-    }
-    with pytest.raises(ConfigurationError, match=words):
-        HyperparameterTuner.create(**given, autotune=True, console=False)
+def test_what_is_of_another_kind_is_named() -> None:
+    def create(**changes: Any) -> HyperparameterTuner:
+        given: dict[str, Any] = {
+            "estimator_dict": estimators(),
+            "objective_metric_name_dict": dict.fromkeys(["boosted", "network"], "validation:x"),
+            "hyperparameter_ranges_dict": {"boosted": {}, "network": {}},
+            **changes,
+        }
+        return HyperparameterTuner.create(**given, autotune=True, console=False)
+
+    kept = "hyperparameters_to_keep_static_dict"
+    refuses_each(
+        [
+            (lambda: create(estimator_dict=None), ("estimator_dict", None, "dict")),
+            (lambda: create(estimator_dict={}), ("estimator_dict", {}, "dict")),
+            (
+                lambda: create(hyperparameter_ranges_dict={"boosted": {"eta": (0.1, 1)}, "network": {}}),
+                ("hyperparameter_ranges['boosted.eta']", (0.1, 1), "ContinuousParameter"),
+            ),
+            (lambda: create(hyperparameters_to_keep_static_dict=["boosted"]), (kept, ["boosted"], "dict")),
+            (
+                lambda: create(hyperparameters_to_keep_static_dict={"boosted": "eta"}),
+                (f"{kept}['boosted']", "'eta'", "list"),
+            ),
+            (
+                lambda: create(hyperparameters_to_keep_static_dict={"boosted": None}),
+                (f"{kept}['boosted']", None, "list"),
+            ),
+        ],
+        ConfigurationError,
+    )
 
 
 def test_a_job_file_has_several_trainers() -> None:
@@ -210,13 +225,14 @@ def test_a_job_file_of_several_trainers_is_tuned(tmp_path: Path, monkeypatch: py
 def test_an_estimator_that_says_no_length_is_named(options: dict[str, Any]) -> None:
     here = ScalingConfig(num_workers=0)
     without = {"boosted": XGBoostTrainer(scaling=here, hyperparameters=BOOSTED), "network": estimators()["network"]}
-    with pytest.raises(ConfigurationError, match=r"how long a trial trains: .*its estimator: boosted\.num_round$"):
+    with refuses(ConfigurationError, field="boosted.num_round", remedy="num_round") as raised:
         HyperparameterTuner.create(
             without,
             {"boosted": "validation:merror", "network": "validation:accuracy"},
             {"boosted": {}, "network": {"lr": ContinuousParameter(0.001, 1)}},
             **options,
         )
+    assert "network.epochs" not in str(raised.value), "it is given"
 
 
 def test_autotune_chooses_ranges_of_each() -> None:
@@ -232,7 +248,7 @@ def test_autotune_chooses_ranges_of_each() -> None:
     ranges = job.settings.ranges
     assert ranges["deep.eta"] == ContinuousParameter(0.1, 0.2, when={ESTIMATOR: ["deep"]})
     assert ranges["flat.max_depth"].when == {ESTIMATOR: ["flat"]}
-    with pytest.raises(ConfigurationError, match="'flt'"):
+    with refuses(ConfigurationError, field="hyperparameters_to_keep_static_dict", value="flt", remedy=("deep", "flat")):
         HyperparameterTuner.create(
             {"deep": boosted, "flat": boosted},
             dict.fromkeys(["deep", "flat"], "validation:merror"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import subprocess
@@ -12,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.refusals import mentions, refuses, refuses_each
 from trainers import Channel, ConfigurationError, DataError, object_stores, storage
+from trainers.errors import CheckpointError
 
 
 @pytest.fixture(params=["path", "URI"])
@@ -39,7 +42,7 @@ def test_a_path_and_its_uri_are_the_same_file(tmp_path: Path) -> None:
 
 def test_a_missing_file_says_which_and_why_it_may_be(place: str) -> None:
     uri = storage.join(place, "000030")
-    with pytest.raises(DataError, match=f"checkpoint '{uri}' is not there; was its folder removed"):
+    with refuses(CheckpointError, field=uri, remedy=("folder", "node")):
         storage.read(uri)
 
 
@@ -93,7 +96,7 @@ def test_a_write_that_fails_leaves_what_was_there_and_no_draft(monkeypatch: pyte
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "write_bytes", full)
-        with pytest.raises(DataError, match=f"'{path}' cannot be written: No space left on device; its disk is full"):
+        with refuses(DataError, field=str(path), value="No space left on device", remedy="disk"):
             storage.write(str(path), b"new")
     assert storage.read(str(path)) == b"old"
     assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["000030"]
@@ -101,8 +104,9 @@ def test_a_write_that_fails_leaves_what_was_there_and_no_draft(monkeypatch: pyte
 
 def test_a_write_onto_a_folder_leaves_no_draft(tmp_path: Path) -> None:
     (tmp_path / "000030" / "inside").mkdir(parents=True)
-    with pytest.raises(DataError, match="cannot be written: Is a directory; a file stands where a folder should"):
-        storage.write(str(tmp_path / "000030"), b"model")
+    path = str(tmp_path / "000030")
+    with refuses(DataError, field=path, value=os.strerror(errno.EISDIR), remedy=("file", "folder")):
+        storage.write(path, b"model")
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
@@ -137,10 +141,10 @@ def test_what_is_removed_is_gone_and_may_be_removed_again(place: str) -> None:
 
 def test_what_cannot_be_removed_says_why(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    with pytest.raises(DataError, match=r"folder' cannot be removed: Is a directory"):
+    with refuses(DataError, field=str(tmp_path / "folder"), value=os.strerror(errno.EISDIR)):
         storage.delete(str(tmp_path / "folder"))
     (tmp_path / "file").touch()
-    with pytest.raises(DataError, match=r"file' cannot be removed: Not a directory"):
+    with refuses(DataError, field=str(tmp_path / "file"), value=os.strerror(errno.ENOTDIR)):
         storage.delete_folder(str(tmp_path / "file"))
 
 
@@ -157,10 +161,10 @@ def test_a_path_that_can_be_written_is_left_as_it_was(place: str, tmp_path: Path
 
 def test_a_path_under_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ConfigurationError, match=r"storage_path .*cannot be written: Not a directory; a file stands"):
-        storage.check_writable(str(tmp_path / "file" / "jobs"))
-    with pytest.raises(ConfigurationError, match=r"storage_path .*cannot be written: File exists; a file stands"):
-        storage.check_writable(str(tmp_path / "file"))
+    for path, reason in ((tmp_path / "file" / "jobs", errno.ENOTDIR), (tmp_path / "file", errno.EEXIST)):
+        field = ("storage_path", str(path))
+        with refuses(ConfigurationError, field=field, value=os.strerror(reason), remedy="folder"):
+            storage.check_writable(str(path))
 
 
 @pytest.mark.system
@@ -181,31 +185,33 @@ def test_a_full_disk_and_a_read_only_one_are_refused(kind: str, tmp_path: Path) 
     done = subprocess.run(["unshare", "-m", "sh", "-c", mounted, script], capture_output=True, text=True, timeout=60)
     if "denied" in done.stderr or "not permitted" in done.stderr:
         pytest.skip("cannot mount a file system here")
-    said = "its disk is full" if kind != "ro" else "it is read-only"
     lines = done.stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["ConfigurationError", "StorageError"], done
-    assert lines[0].startswith(f"ConfigurationError storage_path '{tmp_path}' cannot be written")
-    assert all(said in line for line in lines)
+    mentions(lines[0], "storage_path")
+    for line in lines:
+        mentions(line, str(tmp_path), "disk" if kind != "ro" else "read-only")
 
 
-@pytest.mark.parametrize(
-    ("uri", "message"),
-    [
-        ("ftp://host/jobs", r"Unrecognized filesystem .*give a local path, or a URI that begins with file://, s3://"),
-        ("s3://bucket/jobs?nonsense=1", r"Unexpected query parameter .*correct the URI"),
-        ("file://relative/jobs", r"storage_path 'file://relative/jobs' cannot be written"),
-    ],
-)
-def test_a_uri_that_cannot_be_is_refused(uri: str, message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
-        storage.check_writable(uri)
+def test_a_uri_that_cannot_be_is_refused() -> None:
+    refused = {
+        "ftp://host/jobs": ("file://", "s3://", "gs://"),
+        "s3://bucket/jobs?nonsense=1": ("nonsense", "URI"),
+        "file://relative/jobs": (),
+    }
+    refuses_each(
+        [
+            (lambda uri=uri: storage.check_writable(uri), ("storage_path", uri, *names))
+            for uri, names in refused.items()
+        ],
+        ConfigurationError,
+    )
 
 
 def test_google_s_store_is_found_and_its_errors_are_ours() -> None:
     filesystem, path = object_stores.kept_filesystem_of("gs://anonymous@bucket/jobs/a-job?retry_limit_seconds=1")
     assert (filesystem.type_name, path) == ("gcs", "bucket/jobs/a-job")
     nowhere = "gs://anonymous@bucket/jobs?endpoint_override=127.0.0.1%3A1&scheme=http&retry_limit_seconds=1"
-    with pytest.raises(ConfigurationError, match=r"storage_path 'gs://\*\*\*@bucket/jobs.* cannot be written"):
+    with refuses(ConfigurationError, field="storage_path", value="gs://***@bucket/jobs"):
         storage.check_writable(nowhere)
 
 
@@ -213,7 +219,8 @@ def test_a_store_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(storage, "CHECK_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         endpoint = f"http%3A%2F%2F127.0.0.1%3A{silent.getsockname()[1]}"
-        with pytest.raises(ConfigurationError, match=r"storage_path .* did not answer within 0 s; check the endpoint"):
+        field = ("storage_path", "s3://bucket/jobs")
+        with refuses(ConfigurationError, field=field, value="0 s", remedy="endpoint"):
             storage.check_writable(f"s3://bucket/jobs?region=us-east-1&endpoint_override={endpoint}")
 
 
@@ -254,12 +261,13 @@ def test_a_file_beside_another_has_its_folder_and_ending(uri: str, other: str) -
     ],
 )
 def test_credentials_in_a_place_are_refused_before_anything_is_recorded(uri: str) -> None:
-    for refused in (
-        lambda: storage.check_no_credentials(uri, "storage_path"),
-        lambda: Channel.of(uri + "/train.csv", name="train"),
-        lambda: Channel.of(["part-1.csv", uri], name="train"),
+    for field, refused in (
+        ("storage_path", lambda: storage.check_no_credentials(uri, "storage_path")),
+        ("path", lambda: Channel.of(uri + "/train.csv", name="train")),
+        ("path", lambda: Channel.of(["part-1.csv", uri], name="train")),
     ):
-        with pytest.raises(ConfigurationError, match=r"holds credentials.*AWS_ACCESS_KEY_ID.*machine's own role") as no:
+        remedy = ("AWS_ACCESS_KEY_ID", "GOOGLE_APPLICATION_CREDENTIALS", "role")
+        with refuses(ConfigurationError, field=(field, "credentials"), remedy=remedy) as no:
             refused()
         assert "hidden" not in str(no.value)
 

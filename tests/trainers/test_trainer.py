@@ -15,7 +15,8 @@ from hypothesis import given, strategies as st
 from ray.train import ScalingConfig
 
 from tests.support.assignments import segment
-from trainers import Channel, ConfigurationError, DataError, GangError, TrainingResult, XGBoostTrainer
+from tests.support.refusals import refuses
+from trainers import TRAINERS, Channel, ConfigurationError, DataError, GangError, TrainingResult, XGBoostTrainer
 from trainers.channels import open_channels
 from trainers.errors import DivergedError
 from trainers.gangs.messages import Assignment, Event, GangLost, GangUp, Report, Served
@@ -59,19 +60,19 @@ def assignment(**changes: Any) -> Assignment:
 
 
 def test_exact_is_for_one_worker() -> None:
-    with pytest.raises(ConfigurationError, match=r"'exact' does not distribute over 3 workers; use 'hist'"):
+    with refuses(ConfigurationError, field=("tree_method", "3"), value="exact", remedy=("hist", "num_workers")):
         make(workers=3, tree_method="exact")
     assert make(workers=1, tree_method="exact").workers == 1
     assert make(workers=3, tree_method="approx").workers == 3
 
 
 def test_a_training_needs_a_length() -> None:
-    with pytest.raises(ConfigurationError, match="give one of num_round, num_boost_round, n_estimators"):
+    with refuses(ConfigurationError, field="hyperparameters", remedy=ROUNDS):
         make().fit(CHANNELS)
 
 
 def test_an_objective_needs_a_metric() -> None:
-    with pytest.raises(ConfigurationError, match="no 'eval_metric', so nothing would be reported"):
+    with refuses(ConfigurationError, field="eval_metric", remedy="auc"):
         XGBoostTrainer().metrics(["train", "validation"])
 
 
@@ -84,15 +85,16 @@ def test_metrics_are_by_channel_and_name() -> None:
 
 @pytest.mark.parametrize(
     ("names", "hint"),
-    [(["trian", "validation"], "did you mean it by 'trian'"), (["training"], "did you mean it by 'training'")],
+    [(["trian", "validation"], "trian"), (["training"], "training")],
 )
 def test_a_misspelt_train_channel_is_named(names: list[str], hint: str) -> None:
-    with pytest.raises(ConfigurationError, match=hint):
+    with refuses(ConfigurationError, field="train", value=hint) as refused:
         open_channels(dict.fromkeys(names, CHANNELS["train"]))
+    assert str(refused.value).count(hint) >= 2, "once among all channels, and once as the one that was meant"
 
 
 def test_there_has_to_be_a_train_channel() -> None:
-    with pytest.raises(ConfigurationError, match=r'channels are \[\] and need one called "train"$'):
+    with refuses(ConfigurationError, field="channels", value=[], remedy="train"):
         open_channels({})
 
 
@@ -103,17 +105,17 @@ def test_channels_are_opened_under_their_names() -> None:
         "validation": "validation",
         "test": "test",
     }
-    with pytest.raises(DataError, match="channel 'validation'"):
+    with refuses(DataError, field="validation", value="no/such/file.csv"):
         open_channels({"train": CHANNELS["train"], "validation": "no/such/file.csv"})
 
 
 def test_a_trainer_that_has_trained_nothing_has_no_model() -> None:
-    with pytest.raises(ConfigurationError, match="this trainer has no model"):
+    with refuses(ConfigurationError, field="model", remedy=("fit()", "best_estimator()")):
         make().model()
 
 
 def test_a_model_that_is_gone_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="gone"):
+    with refuses(DataError, field=str(tmp_path / "gone")):
         make().trained(str(tmp_path / "gone")).model()
 
 
@@ -132,7 +134,7 @@ def test_hyperparameters_are_put_over_its_own_in_a_copy() -> None:
     assert after.hyperparameters == {**STATIC, "max_depth": 5, "alpha": 1.0}
     assert before.hyperparameters == {**STATIC, "max_depth": 3}
     assert (type(after), after.workers) == (XGBoostTrainer, 2)
-    with pytest.raises(ConfigurationError, match="exact"):
+    with refuses(ConfigurationError, field="tree_method", value="exact"):
         before.with_hyperparameters({"tree_method": "exact"})
 
 
@@ -164,10 +166,7 @@ def test_it_comes_back_from_json_as_it_was(scaling: ScalingConfig) -> None:
 
 
 def test_an_unknown_trainer_names_the_known() -> None:
-    with pytest.raises(
-        ConfigurationError,
-        match="'OtherTrainer' is unknown; known are ParameterServerTrainer, RayTrainTrainer, ScriptTrainer, S",
-    ):
+    with refuses(ConfigurationError, field="trainer", value="OtherTrainer", remedy=(*TRAINERS, "module:name")):
         trainer_from_json({"trainer": "OtherTrainer", "scaling": {}, "hyperparameters": {}})
 
 
@@ -263,13 +262,13 @@ def fit_on(gangs: Scripted, folder: Path, patience: float = 0.2) -> TrainingResu
 
 
 def test_a_gang_that_says_nothing_is_waited_for_no_longer_than_its_trainer_says(tmp_path: Path) -> None:
-    with pytest.raises(GangError, match=r"waited 0\.2 s for a report of run-"):
+    with refuses(GangError, field="run-", value=0.2):
         fit_on(Scripted(), tmp_path)
 
 
 def test_a_training_that_loses_its_workers_again_and_again_says_why(tmp_path: Path) -> None:
     lost = GangLost(gang="one", reason="rank 1 was killed")
-    with pytest.raises(GangError, match="lost its workers 3 times, the last time with: rank 1 was killed"):
+    with refuses(GangError, field="workers", value=3, remedy="rank 1 was killed"):
         fit_on(Scripted(lost, GangUp(gang="one", incarnation="")), tmp_path, patience=60.0)
 
 

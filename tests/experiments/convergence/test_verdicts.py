@@ -13,6 +13,7 @@ from experiments.convergence.effects import Gap
 from experiments.convergence.published_theories import Theory
 from experiments.convergence.verdicts import Judgement, Verdict, judgements
 from experiments.shared.scores import Scores
+from tests.support.refusals import mentions
 
 GIVEN = {"lr": 0.1, "momentum": 0.9, "per_worker_batch_size": 100, "link_bytes_per_second": 125_000_000}
 ASYNC = Run(workers=4, mode="async", hyperparameters=GIVEN)
@@ -60,16 +61,16 @@ def test_what_gives_back_the_loss_is_confirmed_and_what_does_not_is_ruled_out() 
         Theory.METHOD: Verdict.NOT_TESTABLE,
         Theory.NOISE: Verdict.RULED_OUT,
     }
-    assert found[Theory.STALENESS].why == "mode sync instead of async: gives back 100.0% ± 0.4%"
-    assert found[Theory.CONGESTION].why.startswith("a link without a limit instead of 125,000,000 bytes a second:")
-    assert found[Theory.NOISE].why.startswith("gradients as noisy as of 25 rows instead of 100:")
-    assert found[Theory.METHOD].why == "the run trains no trees"
+    mentions(found[Theory.STALENESS].why, "mode", "sync", "async", "100.0% ± 0.4%")
+    mentions(found[Theory.CONGESTION].why, "link", "125,000,000", "bytes")
+    mentions(found[Theory.NOISE].why, "gradients", "25 rows", 100)
+    mentions(found[Theory.METHOD].why, "trees")
 
 
 def test_what_the_noise_of_seeds_hides_is_neither() -> None:
     unsure = by_theory(diagnosis(ASYNC, {Cause.BATCH: scores(0.2, 0.1)}))[Theory.SHARP]
     assert unsure.verdict is Verdict.NOT_TESTABLE
-    assert "too unsure to tell; give more --seeds" in unsure.why
+    mentions(unsure.why, "per_worker_batch_size", "--seeds")
 
 
 def test_what_one_seed_says_of_a_metric_without_an_error_is_neither() -> None:
@@ -84,7 +85,7 @@ def test_what_one_seed_says_of_a_metric_without_an_error_is_neither() -> None:
     found = by_theory(diagnose(ASYNC, "validation:rmse", gap, tried, [], ruled_out))
     for theory in (Theory.STALENESS, Theory.SHARP):
         assert found[theory].verdict is Verdict.NOT_TESTABLE
-        assert found[theory].why.endswith("how sure that is is not known; give more --seeds")
+        mentions(found[theory].why, "--seeds")
     _, untried = changes(TREES)
     same = Gap(alone=once(0.9), distributed=once(0.9))
     boosted = by_theory(diagnose(TREES, "validation:rmse", same, [], [], untried, once(0.95)))[Theory.METHOD]
@@ -95,27 +96,24 @@ def test_what_a_run_has_nothing_of_is_not_testable_and_said() -> None:
     without = {name: value for name, value in GIVEN.items() if name != "link_bytes_per_second"}
     found = by_theory(diagnosis(Run(workers=4, mode="sync", hyperparameters=without), {}))
     assert found[Theory.STALENESS].verdict is Verdict.NOT_TESTABLE
-    assert "wait for each other" in found[Theory.STALENESS].why
+    mentions(found[Theory.STALENESS].why, "workers", "gradient", "parameters")
     assert found[Theory.CONGESTION].verdict is Verdict.NOT_TESTABLE
     assert "link_bytes_per_second" in found[Theory.CONGESTION].why
     assert found[Theory.SHARP].verdict is Verdict.RULED_OUT
     same = Run(workers=4, mode="sync", hyperparameters={"lr": 0.1, "global_batch_size": 100})
-    assert "as many rows as on one worker" in by_theory(diagnosis(same, {}))[Theory.NOISE].why
+    mentions(by_theory(diagnosis(same, {}))[Theory.NOISE].why, "rows", "worker", "gradient")
 
 
 def test_where_nothing_was_lost_there_is_nothing_to_explain() -> None:
     found = by_theory(diagnosis(ASYNC, {}, distributed=0.9))
     assert found[Theory.STALENESS].verdict is Verdict.RULED_OUT
-    assert found[Theory.STALENESS].why.startswith("nothing was lost that it would explain (the difference is 0.0000")
+    mentions(found[Theory.STALENESS].why, "0.0000")
 
 
 def test_exact_trees_are_held_against_those_that_distribute() -> None:
     lost = by_theory(diagnosis(TREES, {}, distributed=0.9, exact=scores(0.95)))[Theory.METHOD]
     assert lost.verdict is Verdict.CONFIRMED
-    assert lost.why == (
-        "on one worker, tree_method exact comes to 0.9500 ± 0.0020, and the histograms that do distribute to 0.9000 ± "
-        "0.0020 (the difference is 0.0500 ± 0.0040)"
-    )
+    mentions(lost.why, "tree_method exact", "0.9500 ± 0.0020", "histograms", "0.9000 ± 0.0020", "0.0500 ± 0.0040")
     same = by_theory(diagnosis(TREES, {}, distributed=0.9, exact=scores(0.9)))[Theory.METHOD]
     assert same.verdict is Verdict.RULED_OUT
     none = by_theory(diagnosis(TREES, {}, distributed=0.9))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from experiments.shared.published import Options, Steps
+from tests.support.refusals import refuses
 from trainers.errors import ConfigurationError
 
 
@@ -69,7 +70,7 @@ def test_a_step_that_raises_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
-    with Steps(tmp_path, silent), pytest.raises(ConfigurationError, match="another run"):
+    with Steps(tmp_path, silent), refuses(ConfigurationError, value=str(tmp_path), remedy="--out"):
         Steps(tmp_path, silent)
     with Steps(tmp_path, silent) as steps:
         assert steps.do("train", {}, lambda: 1) == 1

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from experiments.shared.scores import configurations, difference, told
+from tests.support.refusals import mentions, missing_names
 
 
 @pytest.mark.parametrize(
@@ -25,18 +26,22 @@ def test_a_difference_is_of_pairs() -> None:
 
 def test_what_is_said_of_a_difference_comes_from_its_standard_error() -> None:
     zero = [0.0, 0.0]
-    assert told(difference([0.01, 0.03], zero)) == "+0.0200 ± 0.0100, better, 2.0 times its standard error"
-    assert told(difference([-0.01, -0.03], zero)) == "-0.0200 ± 0.0100, worse, 2.0 times its standard error"
-    assert told(difference([-0.01, 0.02], zero)) == "+0.0050 ± 0.0150, within twice its standard error"
-    assert told(difference([0.0, 0.0], zero)) == "+0.0000 ± 0.0000, within twice its standard error"
-    assert told(difference([0.5, 0.5], zero)) == "+0.5000 ± 0.0000, better"
+    mentions(told(difference([0.01, 0.03], zero)), "+0.0200 ± 0.0100", "better", "2.0 times", "standard error")
+    mentions(told(difference([-0.01, -0.03], zero)), "-0.0200 ± 0.0100", "worse", "2.0 times", "standard error")
+    for scores, figure in (([-0.01, 0.02], "+0.0050 ± 0.0150"), ([0.0, 0.0], "+0.0000 ± 0.0000")):
+        said = mentions(told(difference(scores, zero)), figure, "standard error")
+        assert missing_names(said, "better", "worse") == ["better", "worse"]
+    said = mentions(told(difference([0.5, 0.5], zero)), "+0.5000 ± 0.0000", "better")
+    assert missing_names(said, "standard error")
 
 
 def test_a_single_seed_is_measured_by_its_rows() -> None:
-    assert told(difference([0.8], [0.79], 0.018)) == "+0.0100 ± 0.0180, within twice the standard error of one score"
-    assert "better, 2.0 times the standard error of one score" in told(difference([0.8], [0.76], 0.02))
+    said = mentions(told(difference([0.8], [0.79], 0.018)), "+0.0100 ± 0.0180", "standard error", "one score")
+    assert missing_names(said, "better", "worse") == ["better", "worse"]
+    mentions(told(difference([0.8], [0.76], 0.02)), "better", "2.0 times", "standard error", "one score")
     assert told(difference([0.8], [0.79])) == "+0.0100"
 
 
 def test_what_has_no_score_is_neither_better_nor_worse() -> None:
-    assert told(difference([math.nan], [0.79], 0.018)) == "one of the two has no score"
+    said = mentions(told(difference([math.nan], [0.79], 0.018)), "score")
+    assert missing_names(said, "better", "worse", "nan") == ["better", "worse", "nan"]

@@ -13,6 +13,7 @@ from hpo import HyperparameterTuner, cli
 from hpo.cli.command import EXIT_CODES
 from hpo.record.store import Store
 from tests.support.command import run
+from tests.support.refusals import mentions
 from trainers import TrialError, datasets
 from trainers.errors import GangError
 
@@ -81,26 +82,27 @@ def test_data_list_names_the_datasets_and_their_licences() -> None:
 def test_data_check_of_what_is_not_there(monkeypatch, capsys, home: Path) -> None:
     assert run(monkeypatch, "data", "check", "bank-marketing") == 2
     printed = capsys.readouterr()
-    assert f"{home}/data/bank-marketing/bank-additional-full.csv: not found" in printed.err
-    assert "error: dataset 'bank-marketing' is not whole here" in printed.err
-    assert "hpo data fetch bank-marketing" in printed.err
+    assert "error: " in printed.err
+    mentions(
+        printed.err, f"{home}/data/bank-marketing/bank-additional-full.csv", "dataset", "hpo data fetch bank-marketing"
+    )
 
 
 def test_data_check_of_a_file_that_is_not_the_published_one(monkeypatch, capsys, tmp_path: Path) -> None:
     (tmp_path / "bank-additional-full.csv").write_text("age;y\n30;no\n")
     assert run(monkeypatch, "data", "check", "bank-marketing", "--data-dir", str(tmp_path)) == 2
-    assert "its SHA-256 is" in capsys.readouterr().err
+    mentions(capsys.readouterr().err, "bank-additional-full.csv", "SHA-256")
 
 
 def test_data_check_of_what_is_generated(monkeypatch, capsys) -> None:
     assert run(monkeypatch, "data", "check", "bank-marketing-synthetic") == 0
-    assert "train: 35,009 rows of 59 features" in capsys.readouterr().out
+    mentions(capsys.readouterr().out, "train", "35,009", 59)
 
 
 @pytest.mark.parametrize("command", ["check", "fetch"])
 def test_an_unknown_dataset_names_those_there_are(monkeypatch, capsys, command: str) -> None:
     assert run(monkeypatch, "data", command, "bank") == 2
-    assert "give one of 'bank-marketing', 'bank-marketing-synthetic'" in capsys.readouterr().err
+    mentions(capsys.readouterr().err, "'bank'", "bank-marketing", "bank-marketing-synthetic")
 
 
 @pytest.mark.parametrize(
@@ -119,27 +121,30 @@ def test_a_wrong_command_line_exits_with_2(monkeypatch, capsys, arguments: list[
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "names"),
     [
-        (["--set", "tuning.max_job=3"], "tuning.max_job: unknown key; did you mean 'max_jobs'?"),
-        (["--set", "tuning.max_jobs=many"], "--set tuning.max_jobs=many: tuning.max_jobs is 'many'; give a whole"),
-        (["--set", "tuning.max_jobs=["], "--set tuning.max_jobs=[: the value is not YAML"),
-        (["--set", "tuning.objective_metric_name=validation:auk"], "did you mean 'validation:auc'"),
-        (["--set", "data.channels.train.path=gone.csv"], "channel 'train': "),
-        (["--set", "tuning.strategy=Hyperbnad"], "did you mean 'Hyperband'"),
+        (["--set", "tuning.max_job=3"], ("tuning.max_job", "max_jobs")),
+        (["--set", "tuning.max_jobs=many"], ("--set tuning.max_jobs=many", "tuning.max_jobs", "'many'")),
+        (["--set", "tuning.max_jobs=["], ("--set tuning.max_jobs=[", "YAML")),
+        (["--set", "tuning.objective_metric_name=validation:auk"], ("validation:auk", "validation:auc")),
+        (["--set", "data.channels.train.path=gone.csv"], ("train", "gone.csv")),
+        (["--set", "tuning.strategy=Hyperbnad"], ("Hyperbnad", "Hyperband")),
     ],
 )
-def test_a_wrong_job_exits_with_2_and_says_why(monkeypatch, capsys, job: Path, arguments, message: str) -> None:
+def test_a_wrong_job_exits_with_2_and_says_why(monkeypatch, capsys, job: Path, arguments, names) -> None:
     assert run(monkeypatch, "tune", str(job), *arguments) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ")
-    assert message in error
+    mentions(error, *names)
     assert "Traceback" not in error
 
 
 def test_a_missing_job_file_exits_with_2(monkeypatch, capsys) -> None:
     assert run(monkeypatch, "tune", "no.yaml") == 2
-    assert capsys.readouterr().err == "error: job file 'no.yaml' cannot be read: No such file or directory\n"
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    mentions(error, "no.yaml", "No such file or directory")
+    assert len(error.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -173,9 +178,11 @@ def test_a_forecast_says_what_the_job_would_take_and_runs_none(monkeypatch, caps
     job.write_text(text + "cost: {per_worker_hour: 3.6, currency: EUR}\n")
     assert run(monkeypatch, "forecast", str(job), "--set", "cost.max_cost=0.0000001") == 0
     printed = capsys.readouterr().out
-    assert "trials at each rung" in printed
-    assert re.search(r"Forecast from the probe: about \d+ s and \d+ worker-seconds, ", printed)
-    assert "It ends before, at max_cost, 0.00000010 EUR." in printed
+    mentions(printed, "rung")
+    forecast = next(line for line in printed.splitlines() if "probe" in line)
+    assert re.search(r"\b\d+ s\b", forecast)
+    assert re.search(r"\b\d+ worker-seconds\b", forecast)
+    mentions(forecast, "max_cost", "0.00000010 EUR")
     assert run(monkeypatch, "forecast", str(job), "--json") == 0
     said = json.loads(capsys.readouterr().out)
     assert [len(said["plan"]["brackets"]), said["forecast"]["source"]] == [1, "probe"]
@@ -224,9 +231,10 @@ def test_a_job_whose_every_trial_fails_exits_with_1(monkeypatch, capsys, job: Pa
     ]
     assert run(monkeypatch, "tune", str(job), *(word for key in wrong for word in ("--set", key))) == 1
     error = capsys.readouterr().err
-    assert error.startswith("error: tuning job tiny failed: every trial failed")
+    assert error.startswith("error: ")
+    mentions(error, "tiny", "failed")
     assert "Traceback" not in error
     assert run(monkeypatch, "describe", "tiny") == 0
-    assert "tiny  Failed" in capsys.readouterr().out
+    mentions(capsys.readouterr().out.splitlines()[0], "tiny", "Failed")
     assert run(monkeypatch, "trials", "tiny") == 0
     assert "tiny-000: " in capsys.readouterr().out

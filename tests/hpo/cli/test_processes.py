@@ -18,6 +18,7 @@ import pytest
 from hpo.record.store import JobRow, Store
 from tests.support.command import run
 from tests.support.processes import ROOT, python
+from tests.support.refusals import mentions
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -37,10 +38,9 @@ def test_an_unknown_key_is_one_line_in_a_terminal(job: Path, home: Path) -> None
     assert done.returncode == 2
     assert done.stdout == ""
     line = len(job.read_text().splitlines())
-    assert done.stderr == (
-        f"error: job file '{job}':\n  line {line}: tuning.max_parallel_job: unknown key; "
-        "did you mean 'max_parallel_jobs'?\n"
-    )
+    assert done.stderr.startswith("error: ")
+    mentions(done.stderr, str(job), f"line {line}", "tuning.max_parallel_job", "max_parallel_jobs")
+    assert len(done.stderr.splitlines()) == 2, "the file, and what is wrong in it"
     assert not home.exists()
 
 
@@ -78,7 +78,8 @@ except ValueError as error:
 print("loaded", [name for name in ("ray", "xgboost", "torch", "pandas", "sklearn", "pyarrow") if name in sys.modules])
 """
     done = python("-c", code, environment=environment(home))
-    assert "tuning.ranges.eta: min is 0.1 and max is 0.0; give a min that is not above max" in done.stdout, done.stderr
+    assert done.returncode == 0, done.stderr
+    mentions(done.stdout, "tuning.ranges.eta", "min", 0.1, "max", "0.0")
     assert done.stdout.splitlines()[-1] == "loaded []"
 
 
@@ -86,7 +87,8 @@ print("loaded", [name for name in ("ray", "xgboost", "torch", "pandas", "sklearn
 def test_a_process_exits_with_its_code(home: Path) -> None:
     done = hpo("describe", "no-such-job", home=home)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: no job named 'no-such-job'")
+    assert done.stderr.startswith("error: ")
+    mentions(done.stderr, "no-such-job")
 
 
 @pytest.mark.process
@@ -97,7 +99,8 @@ def test_a_record_that_cannot_be_read_is_not_the_users_mistake(home: Path) -> No
         database.execute("DROP TABLE jobs")
     done = hpo("jobs", home=home)
     assert done.returncode == 1
-    assert done.stderr.startswith(f"error: the store at sqlite:///{home}/warmband.db cannot be read: no such table")
+    assert done.stderr.startswith("error: ")
+    mentions(done.stderr, f"sqlite:///{home}/warmband.db", "no such table")
 
 
 @pytest.mark.process
@@ -117,7 +120,7 @@ def test_ctrl_c_exits_with_130_and_says_nothing_more(home: Path) -> None:
     )
     try:
         assert waiting.stdout is not None
-        assert waiting.stdout.readline().startswith("Asked busy to stop")
+        mentions(waiting.stdout.readline(), "busy")
         waiting.send_signal(signal.SIGINT)
         assert waiting.communicate(timeout=60) == ("", "")
         assert waiting.returncode == 130
@@ -142,7 +145,8 @@ def test_a_reader_that_goes_away_is_no_error(home: Path, arguments: list[str]) -
 def test_the_file_that_init_writes_from_job_to_summary(monkeypatch, capsys, home: Path, tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     assert run(monkeypatch, "init", str(file)) == 0
-    assert capsys.readouterr().out == f"Wrote {file}. Run it with: hpo tune {file}\n"
+    [said] = capsys.readouterr().out.splitlines()
+    mentions(said, f"hpo tune {file}")
     fewer = [
         "tuning.max_jobs=2",
         "tuning.hyperband.max_resource=4",
@@ -153,8 +157,9 @@ def test_the_file_that_init_writes_from_job_to_summary(monkeypatch, capsys, home
     done = hpo(*arguments, home=home)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stdout + done.stderr
-    assert "Tuning job tiny: Hyperband, 2 trials, 1 at once" in done.stderr
-    assert done.stderr.index("At most") < done.stderr.index("tiny: Completed")
+    begun = next(line for line in done.stderr.splitlines() if "Hyperband" in line)
+    mentions(begun, "tiny", 2, 1)
+    assert done.stderr.index(begun) < done.stderr.index("Completed")
     described = json.loads(done.stdout)
     assert described["HyperParameterTuningJobStatus"] == "Completed"
     with Store(f"sqlite:///{home}/warmband.db") as store:
@@ -177,4 +182,4 @@ def test_the_file_that_init_writes_from_job_to_summary(monkeypatch, capsys, home
     assert run(monkeypatch, *arguments) == 2
     again = capsys.readouterr()
     assert again.out == ""
-    assert "a job named 'tiny' is already in" in again.err
+    mentions(again.err, "tiny", "job_name")

@@ -20,13 +20,23 @@ from hpo.record.store import JobRow, Store
 from hpo.record.tables import LOST_AFTER
 from tests.support.calls import calls_of
 from tests.support.listed import hpo, job, spec
+from tests.support.refusals import mentions, missing_names
 from tests.support.rows import silence
+
+
+def line_with(text: str, *names: object) -> str:
+    """The first line that has all these names."""
+    found = [line for line in text.splitlines() if not missing_names(line, *names)]
+    assert found, f"no line with {names} in:\n{text}"
+    return found[0]
+
 
 # ---- jobs
 
 
 def test_an_empty_store_is_one_line_that_helps(store: Store) -> None:
-    assert hpo("jobs", columns=200) == f"No jobs in {store.url}. To run the first: hpo init, then hpo tune job.yaml\n"
+    [said] = hpo("jobs", columns=300).splitlines()
+    mentions(said, store.url, "hpo init", "hpo tune job.yaml")
     assert json.loads(hpo("jobs", "--json")) == []
 
 
@@ -70,14 +80,15 @@ def test_a_cost_stands_beside_worker_seconds_where_there_are_prices(store: Store
     assert "BilledCost" not in other
 
     page = hpo("describe", "paid", columns=120)
-    assert "7.0 worker-seconds, 0.70 EUR: training 5.0, idle 2.0" in page
-    assert "4 at once, 2.50 EUR at most" in page
-    assert "5.0 worker-seconds in 2.0 s, from the probe; " in page
-    assert "measured against that: worker-seconds +25%, wall-seconds -50%" in page
+    line_with(page, "7.0", "0.70 EUR", "training 5.0", "idle 2.0")
+    line_with(page, 4, "2.50 EUR")
+    mentions(page, "5.0 worker-seconds", "2.0 s", "probe", "worker-seconds +25%", "wall-seconds -50%")
 
     with store.writer("paid") as writer:
         writer.job(summary={"forecast": forecast, "stopped": "max_cost reached"})
-    assert "from the probe; it was stopped before its end" in hpo("describe", "paid", columns=120)
+    page = hpo("describe", "paid", columns=120)
+    mentions(page, "5.0 worker-seconds", "2.0 s", "probe", "stopped")
+    assert "+25%" not in page
 
     lines = hpo("trials", "paid", columns=120).splitlines()
     assert lines[0].split()[:6] == ["trial", "status", "validation:auc", "units", "worker-s", "cost"]
@@ -105,36 +116,37 @@ def test_the_longest_name_fits(store: Store) -> None:
 def test_a_description_has_what_was_found_used_and_asked_for(store: Store) -> None:
     job(store, "bank", values=[0.5, 0.75, None])
     page = hpo("describe", "bank")
-    for text in (
-        "bank  Completed",
-        "maximize the last value of validation:auc",
-        "0.75000, bank-001 after 30 units",
-        "eta=0.2235, max_depth=1, booster=[b]dart[/]",
-        "/models/bank-001",
-        "3 of 30: 2 completed, 1 failed",
-        "10.5 worker-seconds: training 7.5, idle 3.0",
-        "12 to 1 -> 4 to 3 -> 1 to 10 -> 1 to 30",
-        "1 to 10, whole numbers",
-        "35,009 rows, 2 columns, pandas",
-        "bank-002: bad [bold]luck[/bold] 2",
+    for names in (
+        ("bank", "Completed"),
+        ("objective", "maximize", "last", "validation:auc"),
+        ("best", "0.75000", "bank-001", 30),
+        ("eta=0.2235, max_depth=1, booster=[b]dart[/]",),
+        ("model", "/models/bank-001"),
+        ("trials", 3, 30, "2 completed", "1 failed"),
+        ("billed", "10.5", "training 7.5", "idle 3.0"),
+        (12, 1, 4, 3, 10, 30),
+        ("max_depth", 1, 10),
+        ("35,009", 2, "pandas"),
+        ("bank-002", "bad [bold]luck[/bold] 2"),
     ):
-        assert text in page, text
+        line_with(page, *names)
 
 
 def test_a_description_of_a_job_without_results(store: Store) -> None:
     job(store, "none", values=[], status="Failed", reason="no gang came up")
     page = hpo("describe", "none")
-    assert "none  Failed\nno gang came up\n" in page
-    assert "none: no trial has reported a finite value" in page
-    assert "0 of 30" in page
+    mentions(page.splitlines()[0], "none", "Failed")
+    assert page.splitlines()[1] == "no gang came up"
+    line_with(page, "best", "finite")
+    line_with(page, "trials", 0, 30)
 
 
 def test_only_some_of_many_failures_are_described(store: Store) -> None:
     job(store, "bad", values=[None] * 9)
     page = hpo("describe", "bad")
-    assert "bad-004: bad" in page
-    assert "bad-005: bad" not in page
-    assert "and 4 more: hpo trials bad shows them" in page
+    mentions(page, "bad-004")
+    assert "bad-005" not in page
+    line_with(page, 4, "hpo trials bad")
 
 
 def test_a_description_for_programs(store: Store) -> None:
@@ -147,8 +159,7 @@ def test_a_description_for_programs(store: Store) -> None:
 @pytest.mark.parametrize("command", ["describe", "trials", "stop"])
 def test_an_unknown_job_comes_with_the_nearest(store: Store, command: str) -> None:
     job(store, "bank-1", values=[])
-    assert "no job named 'bnak-1'" in (error := hpo(command, "bnak-1", code=2))
-    assert "did you mean 'bank-1'?" in error
+    mentions(hpo(command, "bnak-1", code=2), "bnak-1", "bank-1")
 
 
 # ---- trials
@@ -160,7 +171,10 @@ def test_trials_come_best_first_and_failed_ones_last(store: Store) -> None:
     assert lines[0].split() == ["trial", "status", "validation:auc", "units", "worker-s", "eta", "max_depth", "booster"]
     assert [line.split()[0] for line in lines[1:5]] == ["bank-002", "bank-000", "bank-003", "bank-001"]
     assert lines[1].split() == ["bank-002", "Completed", "0.75000", "30", "2.5", "0.3235", "2", "[b]dart[/]"]
-    assert lines[5:] == ["", "Failed trials", "  bank-001: bad [bold]luck[/bold] 1"]
+    blank, heading, reason = lines[5:]
+    assert not blank
+    mentions(heading, "Failed")
+    mentions(reason, "bank-001", "bad [bold]luck[/bold] 1")
     assert "Traceback: line 7" in hpo("trials", "bank", "--tracebacks")
 
 
@@ -175,19 +189,18 @@ def test_trials_that_diverged_come_before_those_that_failed_and_are_called_that(
         ["bank-001", "Diverged", "-"],
         ["bank-000", "Failed", "-"],
     ]
-    assert lines[5:] == [
-        "Failed trials",
-        "  bank-000: bad [bold]luck[/bold] 0",
-        "Diverged trials",
-        "  bank-001: the loss is nan",
-    ]
+    heading, reason, other_heading, other_reason = lines[5:]
+    mentions(heading, "Failed")
+    mentions(reason, "bank-000", "bad [bold]luck[/bold] 0")
+    mentions(other_heading, "Diverged")
+    mentions(other_reason, "bank-001", "the loss is nan")
     told = json.loads(hpo("trials", "bank", "--json"))[1]
     assert (told["TrainingJobStatus"], told["Status"], told["FailureReason"]) == (
         "Stopped",
         "Diverged",
         "the loss is nan",
     )
-    assert "1 diverged" in hpo("describe", "bank")
+    line_with(hpo("describe", "bank"), "trials", "1 diverged")
 
 
 def test_the_least_is_best_where_it_is_minimised(store: Store) -> None:
@@ -242,15 +255,17 @@ def test_trials_for_programs_and_spreadsheets(store: Store, tmp_path: Path) -> N
     assert best["HyperParameters"] == {"eta": pytest.approx(0.323456), "max_depth": 2, "booster": "[b]dart[/]"}
     assert (failed["FailureReason"], failed["Traceback"]) == ("bad [bold]luck[/bold] 1", "Traceback: line 7")
     file = tmp_path / "trials.csv"
-    assert hpo("trials", "bank", "--csv", str(file), columns=300) == f"Wrote 3 trials to {file}\n"
+    mentions(hpo("trials", "bank", "--csv", str(file), columns=300), 3, str(file))
     with file.open() as stream:
         assert [row["TrainingJobName"] for row in csv.DictReader(stream)] == ["bank-000", "bank-001", "bank-002"]
-    assert "cannot be written" in hpo("trials", "bank", "--csv", str(tmp_path / "gone" / "x.csv"), code=2)
+    gone = str(tmp_path / "gone" / "x.csv")
+    mentions(hpo("trials", "bank", "--csv", gone, code=2), "--csv", gone)
 
 
 def test_a_job_without_trials_says_so(store: Store) -> None:
     job(store, "bank", values=[], status="InProgress", ended_at=None)
-    assert hpo("trials", "bank") == "bank has no trials yet: it is InProgress.\n"
+    [said] = hpo("trials", "bank").splitlines()
+    mentions(said, "bank", "trials", "InProgress")
 
 
 # ---- stop
@@ -258,18 +273,17 @@ def test_a_job_without_trials_says_so(store: Store) -> None:
 
 def test_a_job_that_has_ended_is_left_as_it_is(store: Store) -> None:
     job(store, "bank", values=[0.5])
-    assert hpo("stop", "bank") == (
-        "bank is Completed\nKept: 1 trial, the best 0.50000 (bank-000); look with: hpo trials bank\n"
-    )
+    state, kept = hpo("stop", "bank", columns=200).splitlines()
+    mentions(state, "bank", "Completed")
+    mentions(kept, 1, "0.50000", "bank-000", "hpo trials bank")
 
 
 def test_a_job_that_goes_on_stopping_is_left_to(store: Store) -> None:
     job(store, "bank", values=[0.5], status="InProgress", ended_at=None)
     said = hpo("stop", "bank", "--wait", "0.1", columns=200)
-    assert said.splitlines() == [
-        "Asked bank to stop; its trials end at their next report.",
-        "It is still stopping after 0.1 s, and goes on to; look with: hpo describe bank",
-    ]
+    asked, goes_on = said.splitlines()
+    mentions(asked, "bank")
+    mentions(goes_on, "0.1 s", "hpo describe bank")
     assert store.job("bank").status == "Stopping"
 
 
@@ -293,9 +307,9 @@ def test_a_job_whose_driver_is_gone_is_ended_by_the_command(store: Store) -> Non
     store.create_job(JobRow(name="lost", created_at=1.0, spec=spec()))
     silence(store, LOST_AFTER + 1.0, "lost")
     heard = store.job("lost").heard
-    assert "lost  Failed" in hpo("jobs")
-    assert "to go on: hpo resume lost" in hpo("describe", "lost", columns=200)
-    assert "lost is Stopped: stopped after its driver had died" in hpo("stop", "lost", columns=200)
+    line_with(hpo("jobs"), "lost", "Failed")
+    mentions(hpo("describe", "lost", columns=200), "hpo resume lost")
+    line_with(hpo("stop", "lost", columns=200), "lost", "Stopped", "driver")
     assert (store.job("lost").status, store.job("lost").ended_at) == ("Stopped", heard)
 
 

@@ -17,10 +17,18 @@ from hpo.observers.lines import kept
 from hpo.record.store import JobRow, Store
 from tests.support.boosting import make
 from tests.support.listed import hpo, job, spec
+from tests.support.refusals import mentions, missing_names, refuses
 from tests.support.terminals import terminal_of
 from trainers.errors import ConfigurationError
 
 ROOT = Path(__file__).resolve().parents[3]
+
+
+def line_with(text: str, *names: object) -> str:
+    """The first line that has all these names."""
+    found = [line for line in text.splitlines() if not missing_names(line, *names)]
+    assert found, f"no line with {names} in:\n{text}"
+    return found[0]
 
 
 def placed(store: Store, name: str, **driver: Any) -> None:
@@ -39,9 +47,9 @@ def test_a_wide_terminal_shows_owners_and_places(store: Store) -> None:
     assert (there.split()[-2:], here.split()[-2:]) == (["ada", "http://head:8265"], ["-", "box"])
     assert "owner" not in hpo("jobs", columns=80)
     page = hpo("describe", "there", columns=120)
-    for words in ("owner    ada", "Ray job  there on http://head:8265", "tags     team=x"):
-        assert words in page
-    assert "log      /logs/driver.log" in hpo("describe", "here", columns=120)
+    for names in (("owner", "ada"), ("Ray", "there", "http://head:8265"), ("tags", "team=x")):
+        line_with(page, *names)
+    line_with(hpo("describe", "here", columns=120), "log", "/logs/driver.log")
     first, second = json.loads(hpo("jobs", "--json"))
     assert (first["Owner"], first["Driver"]["address"]) == ("ada", "http://head:8265")
     assert not second["Driver"]["holds_the_lease"]
@@ -68,7 +76,7 @@ def test_logs_come_from_the_file_of_a_background_job(store: Store, tmp_path: Pat
 )
 def test_logs_that_are_not_to_be_had_from_here_come_from_the_record(store: Store, driver: dict[str, Any]) -> None:
     placed(store, "said", **driver)
-    assert "the record keeps nothing of what 'said' said" in hpo("logs", "said", code=2)
+    mentions(hpo("logs", "said", code=2), "record", "'said'", "hpo describe said")
     for texts in (("one", "two"), ("three [red]is[/red] the last",)):  # Two drivers, one after the other.
         with store.writer("said", driver) as writer:
             list(map(kept(writer), texts))
@@ -79,13 +87,12 @@ def test_logs_that_are_not_to_be_had_from_here_come_from_the_record(store: Store
 
 def test_a_failed_trials_worker_has_its_output_shown(store: Store, tmp_path: Path) -> None:
     job(store, "trained", values=[0.5, None])
-    assert "stands in the record of failed trials alone" in hpo("logs", "trained", "--trial", "trained-000", code=2)
+    said = hpo("logs", "trained", "--trial", "trained-000", code=2)
+    mentions(said, "trained-000", "Completed", "ray logs cluster")
     said = hpo("logs", "trained", "--trial", "trained-001", code=2)
-    assert "is Failed, and no worker said where its output is" in said
-    assert "why it failed: hpo trials trained --tracebacks" in said
-    assert "no trial 'trained-01'; did you mean 'trained-001'?" in hpo(
-        "logs", "trained", "--trial", "trained-01", code=2
-    )
+    mentions(said, "trained-001", "Failed", "ray logs cluster", "hpo trials trained --tracebacks")
+    said = hpo("logs", "trained", "--trial", "trained-01", code=2)
+    mentions(said, "'trained'", "trained-01", "trained-001")
     (tmp_path / "worker.err").write_text("loading\nboom\n")
     failed = store.trials("trained")[-1]
     with store.writer("trained") as writer:
@@ -95,16 +102,25 @@ def test_a_failed_trials_worker_has_its_output_shown(store: Store, tmp_path: Pat
     (tmp_path / "worker.err").rename(tmp_path / "old" / "worker.err")  # As Ray does it some time later.
     assert hpo("logs", "trained", "--trial", "trained-001", "--tail", "1") == "boom\n"
     (tmp_path / "old" / "worker.err").unlink()
-    assert "worker.err on 10.0.0.7; look there" in hpo("logs", "trained", "--trial", "trained-001", code=2)
+    mentions(hpo("logs", "trained", "--trial", "trained-001", code=2), "trained-001", "worker.err", "10.0.0.7")
 
 
 @pytest.mark.parametrize(
-    "tags", [["team"], "team", {"team": 1}, [{"Key": "team"}], [{"key": "team", "value": "x"}], {"": "x"}, [3]]
+    ("tags", "value"),
+    [
+        (["team"], "'team'"),
+        ("team", "'team'"),
+        ({"team": 1}, 1),
+        ([{"Key": "team"}], {"Key": "team"}),
+        ([{"key": "team", "value": "x"}], {"key": "team", "value": "x"}),
+        ({"": "x"}, "''"),
+        ([3], 3),
+    ],
 )
-def test_tags_that_are_none_are_refused_before_a_job_begins(tags: Any) -> None:
-    with pytest.raises(ConfigurationError, match=r"^tags hold .*; give texts by name, such as \{'team': 'churn'\}"):
+def test_tags_that_are_none_are_refused_before_a_job_begins(tags: Any, value: Any) -> None:
+    with refuses(ConfigurationError, field="tags", value=value, remedy="{'team': 'churn'}"):
         make(workers=0, tags=tags)
-    with pytest.raises(ConfigurationError, match="tags have the key 'a' 2 times"):
+    with refuses(ConfigurationError, field=("tags", "key"), value="'a'", remedy="2"):
         make(workers=0, tags=[{"Key": "a", "Value": "x"}, {"Key": "a", "Value": "y"}])
 
 
@@ -120,7 +136,7 @@ def test_a_job_with_tags_of_an_older_version_that_are_none_hides_no_other(store:
     job(store, "other", values=[0.5])
     job(store, "old", values=[0.5], spec={"tags": ["team"]})
     assert {each["HyperParameterTuningJobName"] for each in json.loads(hpo("jobs", "--json"))} == {"other", "old"}
-    assert "tags     team=" in hpo("describe", "old")
+    line_with(hpo("describe", "old"), "tags", "team=")
     assert HyperparameterTuner.attach("old").tags == [{"Key": "team", "Value": ""}]
 
 
@@ -129,9 +145,8 @@ def test_a_trial_without_workers_has_no_workers_output(store: Store) -> None:
     estimator = {**store.job("here").spec["estimator"], "scaling": {"num_workers": 0}}
     store.update_job("here", spec={**store.job("here").spec, "estimator": estimator})
     said = {number: hpo("logs", "here", "--trial", f"here-00{number}", code=2) for number in (0, 1)}
-    assert "is Completed, and had no worker: its job trains in its own process" in said[0]
-    assert "is Failed, and had no worker: its job trains in its own process" in said[1]
-    assert said[1].rstrip().endswith("look at: hpo trials here --tracebacks")
+    mentions(said[0], "here-000", "Completed", "worker", "process", "hpo trials here")
+    mentions(said[1], "here-001", "Failed", "worker", "process", "hpo trials here --tracebacks")
 
 
 # ---- deleting
@@ -143,8 +158,8 @@ def test_where_nobody_can_be_asked_nothing_is_deleted_without_yes(store: Store, 
     store.update_job("stays", spec={**store.job("stays").spec, "storage_path": str(tmp_path / "models")})
     for options in ([], ["--keep-files"]):
         said = hpo("delete", "stays", *options, code=2, columns=300)
-        assert "stays is not deleted: nobody can be asked here, as this is no terminal; to delete the record of" in said
-        assert said.rstrip().endswith(" ".join(["hpo delete stays --yes", *options]))
+        mentions(said, "stays", "terminal", 2, " ".join(["hpo delete stays --yes", *options]))
+        assert ("--keep-files" in said) == bool(options)
         assert [each.name for each in store.jobs()] == ["stays"]
         assert (tmp_path / "models" / "stays").is_dir()
 
@@ -157,8 +172,9 @@ def test_deleting_takes_the_record_and_the_files(store: Store, tmp_path: Path) -
         placed(store, name, log=str(tmp_path / f"{name}.log"))
         store.update_job(name, spec={**store.job(name).spec, "storage_path": str(tmp_path / "models")})
     said = hpo("delete", "gone", "--yes", columns=300)
-    assert said == f"Deleted gone: the record of 2 trials, and its files in {tmp_path}/models/gone\n"
-    assert "Kept its files in" in hpo("delete", "kept", "--keep-files", "--yes", columns=300)
+    [line] = said.splitlines()
+    mentions(line, "gone", 2, f"{tmp_path}/models/gone")
+    mentions(hpo("delete", "kept", "--keep-files", "--yes", columns=300), "kept", f"{tmp_path}/models/kept")
     assert [each.name for each in store.jobs()] == ["other"]
     assert store.trials("other")
     assert sorted(each.name for each in (tmp_path / "models").iterdir()) == ["kept", "other"]
@@ -167,10 +183,10 @@ def test_deleting_takes_the_record_and_the_files(store: Store, tmp_path: Path) -
 
 def test_a_job_that_runs_is_not_deleted(store: Store) -> None:
     store.create_job(JobRow(name="starting", created_at=time.time(), spec=spec()))
-    assert "is InProgress, and cannot be deleted; first run: hpo stop starting" in hpo("delete", "starting", code=2)
+    mentions(hpo("delete", "starting", code=2), "starting", "InProgress", "hpo stop starting")
     job(store, "closing", values=[0.5])
     with store.writer("closing"):
-        assert "cannot be deleted" in hpo("delete", "closing", "--yes", code=2)
+        mentions(hpo("delete", "closing", "--yes", code=2), "closing", "hpo stop closing")
     assert len(store.jobs()) == 2
 
 
@@ -188,7 +204,7 @@ def test_a_job_that_goes_on_elsewhere_while_the_question_waits_keeps_its_files(s
             terminal.press(b"y\n")
             terminal.read_until(None, 60.0)
     assert terminal.process.wait(60) == 2
-    assert f"'gone' cannot be deleted: process {os.getpid()}" in " ".join(terminal.seen.split())
+    mentions(terminal.seen, "'gone'", f"process {os.getpid()}")
     assert (tmp_path / "gone.log").exists()
     assert (tmp_path / "gone" / "model").exists()
     assert store.trials("gone")
@@ -197,4 +213,4 @@ def test_a_job_that_goes_on_elsewhere_while_the_question_waits_keeps_its_files(s
 def test_files_on_another_machine_stay_and_are_named(store: Store) -> None:
     placed(store, "away", host="box")
     store.update_job("away", spec={**store.job("away").spec, "storage_path": "/models"})
-    assert "models in /models/away on box, which stay there" in hpo("delete", "away", "--yes", columns=200)
+    mentions(hpo("delete", "away", "--yes", columns=200), "away", "/models/away", "box")

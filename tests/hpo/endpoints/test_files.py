@@ -18,6 +18,7 @@ from scipy.sparse import csr_matrix
 
 from hpo.endpoints.files import _batches, predict_files
 from hpo.endpoints.scoring import BoosterScorer, TensorScorer
+from tests.support.refusals import refuses, refuses_each
 from tests.support.scored_rows import FRAME, MODEL, SCORER
 from trainers import ConfigurationError, DataError
 
@@ -79,35 +80,34 @@ def test_a_wrong_row_is_told_by_its_file_and_nothing_is_written(files: list[Path
     (tmp_path / "one.csv").write_text("\n".join([*text[:300], ",".join(wrong), *text[301:]]) + "\n")
     out = tmp_path / "out.csv"
     out.write_text("before")
-    with pytest.raises(DataError, match=r"one.csv: row 300: column 'a' holds 'x'"):
+    with refuses(DataError, field=("one.csv", "row", "300", "'a'"), value="'x'"):
         predict_files(SCORER, files, out, workers=1, batch_rows=128)
     assert out.read_text() == "before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.csv", "out.csv", "two.parquet"]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"out": "out.txt"}, "out.txt ends in none of .csv, .parquet;"),
-        ({"files": ["none.csv"]}, "there is no file"),
-        ({"out": "one.csv"}, "is one of the files that are predicted"),
-        ({"workers": -1}, "workers is -1"),
-        ({"workers": True}, "workers is True"),
-    ],
-)
-def test_wrong_arguments_are_told(files: list[Path], tmp_path: Path, change: dict[str, Any], message: str) -> None:
-    given: dict[str, Any] = {"files": [path.name for path in files], "out": "out.csv", "workers": 1, **change}
-    with pytest.raises((ConfigurationError, DataError), match=message):
-        predict_files(
-            SCORER, [tmp_path / name for name in given["files"]], tmp_path / given["out"], workers=given["workers"]
-        )
+def test_wrong_arguments_are_told(files: list[Path], tmp_path: Path) -> None:
+    def predict(*, names: list[str] | None = None, out: str = "out.csv", workers: int = 1) -> int:
+        given = files if names is None else [tmp_path / name for name in names]
+        return predict_files(SCORER, given, tmp_path / out, workers=workers)
+
+    refuses_each(
+        [
+            (lambda: predict(out="out.txt"), ("out.txt", ".csv", ".parquet")),
+            (lambda: predict(names=["none.csv"]), (str(tmp_path / "none.csv"),)),
+            (lambda: predict(out="one.csv"), (str(tmp_path / "one.csv"),)),
+            (lambda: predict(workers=-1), ("workers", -1, 0)),
+            (lambda: predict(workers=True), ("workers", True, 0)),
+        ],
+        (ConfigurationError, DataError),
+    )
 
 
 @pytest.mark.process
 def test_a_file_cut_short_is_told(files: list[Path], tmp_path: Path) -> None:
     whole = files[1].read_bytes()
     files[1].write_bytes(whole[:-100])
-    with pytest.raises(DataError, match=r"two.parquet cannot be read behind row 0"):
+    with refuses(DataError, field=("two.parquet", "row"), value=0):
         predict_files(SCORER, files[1:], tmp_path / "out.csv", workers=1)
 
 
@@ -183,10 +183,10 @@ def test_libsvm_files_are_predicted_as_sparse_rows_were_trained(tmp_path: Path) 
 def test_libsvm_files_that_do_not_fit_the_model_are_told(tmp_path: Path) -> None:
     rows = csr_matrix(np.array([[0.0, 1.0, 0.0]], dtype=np.float32))
     file = libsvm(tmp_path / "a.libsvm", rows, 0)
-    with pytest.raises(ConfigurationError, match=r"a\.libsvm does not tell whether columns are counted from 0"):
+    with refuses(ConfigurationError, field="a.libsvm", value=0, remedy=(".csv", ".parquet")):
         predict_files(SCORER, [file], tmp_path / "out.csv", workers=1)
     wide = libsvm(tmp_path / "b.libsvm", csr_matrix(np.ones((1, 4), dtype=np.float32)), 0)
-    with pytest.raises(DataError, match=r"indices go from 0 to 3, and those of the model from 0 to 2"):
+    with refuses(DataError, field="b.libsvm", value=3, remedy=("0", "2")):
         predict_files(SCORER, [wide], tmp_path / "out.csv", workers=1)
-    with pytest.raises(ConfigurationError, match="models of XGBoost alone"):
+    with refuses(ConfigurationError, field="a.libsvm", value="XGBoost", remedy=(".csv", ".parquet")):
         predict_files(TensorScorer(state={}, model_fn="a:b"), [file], tmp_path / "out.csv", workers=1)

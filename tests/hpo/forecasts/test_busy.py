@@ -19,6 +19,7 @@ from hypothesis import given, strategies as st
 
 from hpo.forecasts.busy import Busy, Look, Usage, busy_between, usage, used_by_job
 from tests.support.processes import ROOT
+from tests.support.refusals import mentions
 
 ME, WORKER = (1, 0.5), (2, 3.5)
 
@@ -35,9 +36,7 @@ def busy(by_all: float, by_job: float, *, seconds: float = 10.0, cores: int = 2,
 def test_what_others_used_is_what_the_job_did_not() -> None:
     found = busy(20.0, 1.0)
     assert found == Busy(others=pytest.approx(1.9), cores=2)
-    assert found.text == (
-        "The machine was busy meanwhile: other processes used 1.9 of its 2 cores, so these times may be far off."
-    )
+    mentions(found.text, "busy", "processes", 1.9, "2 cores")
 
 
 @pytest.mark.parametrize(
@@ -166,13 +165,13 @@ def test_a_probe_and_a_forecast_beside_busy_processes_say_so(home: Path, tmp_pat
             assert all(process.poll() is None for process in busy)
     assert job.returncode == 0
     foretold, probe, of_job, again = json.loads(told.splitlines()[-1])
-    assert "The machine was busy meanwhile: other processes used" in foretold
+    mentions(foretold, "busy", f"{psutil.cpu_count()} cores")
     assert probe["busy"]["cores"] == psutil.cpu_count()
     assert Busy(**probe["busy"]).text in probe["verdict"]
     assert of_job == Busy(**probe["busy"]).text
-    assert "Forecast from job beside: about" in again
-    assert f"The machine was busy as that job began: {Busy(**probe['busy']).used}." in again
-    assert "The machine is busy now: other processes used" in again
+    then = Busy(**probe["busy"]).used
+    mentions(again, "job beside", then)
+    mentions(again.replace(then, "", 1), "busy", f"{psutil.cpu_count()} cores")
 
 
 @pytest.mark.process

@@ -13,6 +13,7 @@ from hpo.forecasts.gang_size import HERE, Way, chosen_workers, fastest, left_to_
 from hpo.forecasts.one_worker import NotMeasured, OneWorker
 from hpo.jobs import sized
 from tests.support.networks import assignment, data, train_exactly
+from tests.support.refusals import mentions, refuses
 from trainers import ParameterServerTrainer, ScalingConfig, TorchTrainer, XGBoostTrainer
 from trainers.errors import ConfigurationError, TrialError
 from trainers.gangs import GangEnded, GangUp, Report, Segment, Served, StorageAway
@@ -90,7 +91,8 @@ def test_the_fastest_is_taken_and_said(monkeypatch):
     assert measured.asked == [HERE, 1, 2, 4]
     assert (made.workers_for(made.hyperparameters), made.scaling) == (4, GANG)
     assert (choice.name, choice.chosen) == ("num_workers", "4")
-    assert choice.why == "an epoch takes 1 s in this process, 1.5 s on 1 worker, 0.7 s on 2 workers, 0.4 s on 4 workers"
+    ways = ("1 s", "1.5 s", "1 worker", "0.7 s", "2 workers", "0.4 s", "4 workers")
+    mentions(choice.why, "epoch", "process", *ways)
     assert len(said) == 1
 
 
@@ -114,7 +116,7 @@ def test_trials_beside_each_other_train_on_gangs(monkeypatch):
     made, choice = chosen(trainer(), 4)
     assert measured.asked == [1, 2]
     assert made.workers_for(made.hyperparameters) == 1
-    assert choice.why.endswith("; 2 workers a trial leave room for 4 trials at once")
+    mentions(choice.why, "2 workers", "4 trials")
 
 
 def test_what_cannot_be_measured_is_said_and_left_out(monkeypatch):
@@ -122,9 +124,9 @@ def test_what_cannot_be_measured_is_said_and_left_out(monkeypatch):
     made, choice = chosen(trainer(global_batch_size=6))
     assert measured.asked == [HERE, 1, 2]  # Six rows are not divided by four.
     assert made.workers_for(made.hyperparameters) == 2
-    assert "not measured in this process: it is too large; not measured on 1 worker: out of memory" in choice.why
+    mentions(choice.why, "process", "it is too large", "1 worker", "out of memory")
     Measured(monkeypatch, 1, {1: "out of memory"}, here="it is too large")
-    with pytest.raises(TrialError, match="nothing could be measured: it is too large"):
+    with refuses(TrialError, field="num_workers", value="auto", remedy="it is too large"):
         chosen(trainer())
 
 
@@ -164,9 +166,9 @@ def test_a_gang_serves_one_assignment_after_the_other(tmp_path):
     ],
 )
 def test_what_goes_wrong_on_a_gang_is_said(tmp_path, said):
-    with pytest.raises(TrialError, match="no such thing"):
+    with refuses(TrialError, value="no such thing"):
         served(Events(UP, said), [assignment(tmp_path)], 2, 60.0)
-    with pytest.raises(TrialError, match=r"waited 0.05 s for a gang of 2 workers"):
+    with refuses(TrialError, field="gang", value="0.05 s", remedy="2 workers"):
         served(Events(), [assignment(tmp_path)], 2, 0.05)
 
 
@@ -185,11 +187,11 @@ def test_a_number_is_never_overruled(workers):
 
 
 def test_where_nobody_chooses_it_is_refused():
-    with pytest.raises(ConfigurationError, match=r"'num_workers' is 'auto', which a tuner's probe chooses"):
+    with refuses(ConfigurationError, field="num_workers", value="auto", remedy=("probe", "fit()", "number")):
         trainer().fit({"train": data(8)})
-    with pytest.raises(ConfigurationError, match=r"'auto', and ScalingConfig\(num_workers=0\) trains in this process"):
+    with refuses(ConfigurationError, field="num_workers", value="auto", remedy=("ScalingConfig(num_workers=0)", "1")):
         trainer(scaling=ScalingConfig(num_workers=0))
-    with pytest.raises(ConfigurationError, match="'num_workers' is 'most'; give a whole number"):
+    with refuses(ConfigurationError, field="num_workers", value="most", remedy=("whole", "1")):
         trainer("most")
     boosting = XGBoostTrainer(scaling=GANG, hyperparameters={"num_workers": "auto", "eval_metric": "auc"})
     assert left_to_probe(boosting, {}) == ("num_workers",)
@@ -201,10 +203,7 @@ def test_layouts_of_a_number_of_workers_that_is_given_are_compared(monkeypatch):
     assert measured.asked == [(4, "shard=1"), (4, "shard=4"), (4, "shard=2")]
     assert (made.hyperparameters["layout"], made.hyperparameters["num_workers"]) == ("shard=2", 4)
     assert (choice.name, choice.chosen) == ("layout", "shard=2")
-    assert choice.why == (
-        "an epoch takes 1 s on 4 workers with shard=4, 0.8 s on 4 workers with shard=2; "
-        "not measured on 4 workers with shard=1: out of memory"
-    )
+    mentions(choice.why, "epoch", "4 workers", "1 s", "shard=4", "0.8 s", "shard=2", "shard=1", "out of memory")
 
 
 def test_workers_and_layout_may_both_be_left_to_it(monkeypatch):

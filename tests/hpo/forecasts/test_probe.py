@@ -25,6 +25,7 @@ from hpo.forecasts.probe import Probe, verdict
 from tests.support import bad_input
 from tests.support.assignments import segment
 from tests.support.boosting import CHANNELS, STATIC
+from tests.support.refusals import mentions, missing_names
 from trainers import TorchTrainer, Trainer, XGBoostTrainer
 from trainers.channels import Channel, PlacedChannel, open_channels
 from trainers.channels.files import files
@@ -58,53 +59,47 @@ def trainer(workers: int = 3, scaling: dict[str, Any] | None = None, **hyperpara
 
 
 def test_small_data_is_told_what_distributing_costs() -> None:
-    assert verdict(ONE, MANY, **JOB) == (
-        "Probe: 35,010 rows x 59 features; a round takes 2.3 ms in one process on 2 threads and 8.1 ms on 3 workers, "
-        "whose start took 12.1 s. In one process (num_workers=0) this job would take about 1 s, here about 16 s: "
-        "distributing costs more than it gives. The job goes on as asked."
-    )
+    said = verdict(ONE, MANY, **JOB)
+    mentions(said, "35,010 rows", "59 features", "round", "2.3 ms", "2 threads", "8.1 ms", "3 workers", "12.1 s")
+    mentions(said, "num_workers=0", "1 s", "16 s", "distributing", "costs")
 
 
 def test_large_data_is_told_what_it_gains() -> None:
     slow = replace(ONE, rows=3_501_000, part=18, a_round=1.2, a_worker_round=2.4)
     said = verdict(slow, replace(MANY, a_round=0.42), **JOB)
-    assert "3,501,000 rows x 59 features (measured on one row in 18, and scaled); a round takes 1.2 s" in said
-    assert "this job would take about 7 min, here about 69 s: distributing makes it 6.4 times as fast." in said
-    assert "costs more" not in said
+    mentions(said, "3,501,000 rows", "59 features", 18, "1.2 s")
+    mentions(said, "7 min", "69 s", "distributing", 6.4)
+    assert missing_names(said, "costs") == ["costs"]
 
 
 def test_a_difference_within_the_noise_is_none() -> None:
-    assert verdict(replace(ONE, a_round=0.043, a_worker_round=0.05), MANY, **JOB).endswith(
-        "distributing makes no difference to speak of."
-    )
+    said = verdict(replace(ONE, a_round=0.043, a_worker_round=0.05), MANY, **JOB)
+    mentions(said, "distributing", "difference")
+    assert missing_names(said, "costs", "fast") == ["costs", "fast"]
 
 
 def test_fewer_threads_that_are_faster_are_named() -> None:
     said = verdict(replace(ONE, a_round=0.6), MANY, **JOB)
-    assert "4.0 ms in one process on 1 thread " in said
-    assert '(num_workers=0, resources_per_worker={"CPU": 1})' in said
+    mentions(said, "4.0 ms", "1 thread", 'num_workers=0, resources_per_worker={"CPU": 1}')
 
 
 def test_a_job_in_hand_has_one_side() -> None:
-    assert verdict(ONE, None, **JOB) == (
-        "Probe: 35,010 rows x 59 features; a round takes 2.3 ms in one process on 2 threads. "
-        "The job's 364 rounds at most, those of its probe and of its un-tuned run among them, take about 1 s."
-    )
+    said = verdict(ONE, None, **JOB)
+    mentions(said, "35,010 rows", "59 features", "round", "2.3 ms", "2 threads", "364 rounds", "un-tuned", "1 s")
+    assert missing_names(said, "distributing", "workers") == ["distributing", "workers"]
 
 
 def test_what_was_not_measured_is_said_with_its_reason() -> None:
     none = NotMeasured(reason="it trains on a GPU")
-    assert verdict(none, None, **JOB) == "Probe: nothing was measured in one process: it trains on a GPU."
-    assert "A round takes 8.1 ms on 3 workers, whose start took 12.1 s, the job at most about" in verdict(
-        none, MANY, **JOB
-    )
+    mentions(verdict(none, None, **JOB), "process", "it trains on a GPU")
+    mentions(verdict(none, MANY, **JOB), "it trains on a GPU", "round", "8.1 ms", "3 workers", "12.1 s")
 
 
 def test_a_unit_has_its_trainers_name() -> None:
     said = verdict(NotMeasured(reason="it trains on a GPU"), MANY, **{**JOB, "unit": "epoch"})
-    assert "An epoch takes 8.1 ms" in said
-    assert "The job's 364 epochs at most" in verdict(ONE, None, **{**JOB, "unit": "epoch"})
-    assert "a unit takes 2.3 ms" in verdict(ONE, None, **{**JOB, "unit": "unit"})
+    mentions(said, "epoch", "8.1 ms")
+    mentions(verdict(ONE, None, **{**JOB, "unit": "epoch"}), "364 epochs")
+    mentions(verdict(ONE, None, **{**JOB, "unit": "unit"}), "unit", "2.3 ms")
 
 
 def test_gangs_start_one_after_the_other() -> None:
@@ -237,7 +232,8 @@ def test_a_users_function_is_not_run_for_it(kind: type[Trainer]) -> None:
 
     made = kind(train, hyperparameters={"per_worker_batch_size": 8})
     measured = measure_here(made, open_channels(CHANNELS))
-    assert measured == NotMeasured(reason="it runs a training function of yours")
+    assert isinstance(measured, NotMeasured)
+    mentions(measured.reason, "function")
 
 
 def test_of_many_rows_a_part_is_measured_and_scaled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -263,14 +259,15 @@ def test_of_many_rows_a_part_is_measured_and_scaled(monkeypatch: pytest.MonkeyPa
 def test_what_cannot_be_measured_says_why(made: XGBoostTrainer, reason: str) -> None:
     one = measure_here(made, open_channels(CHANNELS))
     assert isinstance(one, NotMeasured)
-    assert reason in one.reason
+    mentions(one.reason, reason)
 
 
 def test_files_that_are_too_large_are_not_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     np.savetxt(tmp_path / "rows.csv", np.random.default_rng(0).random((100, 5)), delimiter=",")
     monkeypatch.setattr(one_worker, "MOST_FILE_CELLS", 100)
     one = measure_here(trainer(), open_channels({"train": tmp_path / "rows.csv"}))
-    assert one == NotMeasured(reason="the files of channel 'train' are too large to read twice")
+    assert isinstance(one, NotMeasured)
+    mentions(one.reason, "channel", "'train'", "large")
 
 
 @pytest.mark.ray
@@ -279,7 +276,8 @@ def test_a_ray_dataset_is_not_executed(ray_cluster: None) -> None:
 
     dataset = ray.data.from_pandas(CHANNELS["train"])
     one = measure_here(trainer(), open_channels({**CHANNELS, "train": dataset}))
-    assert one == NotMeasured(reason="channel 'train' is a ray.data.Dataset")
+    assert isinstance(one, NotMeasured)
+    mentions(one.reason, "channel", "'train'", "ray.data.Dataset")
 
 
 def test_its_assignment_belongs_to_no_trial() -> None:
@@ -303,7 +301,7 @@ def test_a_job_says_how_many_rows_a_csv_file_has(rows: int, tmp_path: Path) -> N
     printed = io.StringIO()
     tuner = bad_input.make(0, max_jobs=1, console=Console(file=printed, width=300))
     tuner.fit({"train": channel, "validation": channel})
-    assert f"Probe: {rows:,} rows x 3 features" in printed.getvalue()
+    mentions(printed.getvalue(), f"{rows:,} rows", "3 features")
     assert tuner.describe()["Summary"]["probe"]["one_worker"]["rows"] == rows
 
 
@@ -313,9 +311,10 @@ def test_of_a_large_csv_file_it_is_an_estimate_and_called_one(tmp_path: Path, mo
     rows, about = rows_of(channel)
     assert about
     assert rows == pytest.approx(4_321, rel=0.05)
-    assert "Probe: about 4,300 rows x 3 features" in verdict(
-        replace(ONE, rows=4_321, about=True, features=3), None, **JOB
+    mentions(
+        verdict(replace(ONE, rows=4_321, about=True, features=3), None, **JOB), "about", "4,300 rows", "3 features"
     )
     (tmp_path / "rows.csv").unlink()
     assert rows_of(channel) == (None, False)
-    assert "Probe: 3 features; " in verdict(replace(ONE, rows=None, features=3), None, **JOB)
+    said = mentions(verdict(replace(ONE, rows=None, features=3), None, **JOB), "3 features")
+    assert "rows" not in said

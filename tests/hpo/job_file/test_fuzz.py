@@ -15,6 +15,7 @@ from hpo import HyperparameterTuner
 from hpo.job_file.reading import read_job
 from hpo.strategies.hyperband import Plan
 from tests.support import yaml_text
+from tests.support.refusals import mentions
 from trainers.errors import WarmbandError
 
 JOB = {
@@ -182,8 +183,8 @@ def test_each_key_left_out_or_renamed(path: tuple[Any, ...]) -> None:
         group = group[key]
     value = group.pop(path[-1])
     found = outcome(yaml_text.dump(job))
-    assert isinstance(found, Plan) or f"{path[-1]} is missing" in str(found) or str(path[-2]) in str(found)
+    assert isinstance(found, Plan) or any(str(key) in str(found) for key in path[-2:])
     free = ("ranges", "channels", "hyperparameters", "resources_per_worker", "label_selector")
     if isinstance(group, dict) and path[-1] != "type" and (len(path) < 2 or path[-2] not in free):
         group["zz_zz"] = value
-        assert "zz_zz: unknown key" in str(outcome(yaml_text.dump(job)))
+        mentions(str(outcome(yaml_text.dump(job))), "zz_zz")

@@ -16,11 +16,19 @@ CHOSEN = {"ray.init": False, "first gang, on the answer": True, "training, on th
 
 @pytest.mark.fault
 @pytest.mark.ray
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.long) if number else name for number, name in enumerate(CHOSEN)]
-)
-def test_ctrl_c_stops_the_job_which_says_its_last_words_and_leaves_nothing(name: str) -> None:
-    """What an outcome has to be, its exit code and its record too, is in `ctrl_c_rounds`."""
+def test_ctrl_c_as_ray_starts_stops_the_job_and_leaves_nothing() -> None:
+    check("ray.init")
+
+
+@pytest.mark.fault
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name in CHOSEN if name != "ray.init"])
+def test_ctrl_c_on_gangs_stops_the_job_and_leaves_nothing(name: str) -> None:
+    check(name)
+
+
+def check(name: str) -> None:
+    """Play a case and check its outcome: its exit code and its record are checked in `ctrl_c_rounds`."""
     (case,) = [case for case in cases() if case.name == name]
     outcome = play(case, command=CHOSEN[name])
     assert not outcome.wrong, outcome.seen[-4000:]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from hpo.jobs.files.inputs import (
     record_inputs,
     remove_copies,
 )
+from tests.support.refusals import refuses
 from trainers import Channel, DataError, Folder, storage
 from trainers.channels import open_channels
 
@@ -151,28 +151,26 @@ def test_other_rows_are_refused(tmp_path: Path) -> None:
     FRAME.to_csv(file, index=False)
     _, about = recorded(str(file), tmp_path)
     FRAME.assign(a=0).to_csv(file, index=False)
-    with pytest.raises(
-        DataError, match=r"channel 'train' has changed since the job began: file .*rows.csv has another"
-    ):
+    with refuses(DataError, field=("channel", "train"), value="rows.csv"):
         open_inputs(about)
 
 
-CHANGES: dict[str, tuple[Any, str]] = {
-    "another value": (FRAME.assign(a=0), "column 'a' has another content"),
-    "another name": (FRAME.rename(columns={"a": "d"}), "column 'd' is new; column 'a' is gone"),
-    "fewer rows": (FRAME.iloc[:-1], f"rows are {len(FRAME) - 1}, and were {len(FRAME)}"),
-    "another order": (FRAME[[FRAME.columns[0], *reversed(FRAME.columns[1:])]], "columns are in another order"),
-    "other labels": (FRAME.assign(**{FRAME.columns[0]: 1 - FRAME.iloc[:, 0]}), "the labels have another content"),
-    "another column more": (FRAME.assign(more=1.0), "column 'more' is new"),
-    "weights": (Channel.of(FRAME.assign(b=1), weight="b"), "weight is new; column 'b' is gone"),
+CHANGES: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "another value": (FRAME.assign(a=0), ("column", "'a'")),
+    "another name": (FRAME.rename(columns={"a": "d"}), ("column", "'d'", "'a'")),
+    "fewer rows": (FRAME.iloc[:-1], ("rows", f"{len(FRAME) - 1}", f"{len(FRAME)}")),
+    "another order": (FRAME[[FRAME.columns[0], *reversed(FRAME.columns[1:])]], ("columns", "order")),
+    "other labels": (FRAME.assign(**{FRAME.columns[0]: 1 - FRAME.iloc[:, 0]}), ("labels",)),
+    "another column more": (FRAME.assign(more=1.0), ("column", "'more'")),
+    "weights": (Channel.of(FRAME.assign(b=1), weight="b"), ("weight", "column", "'b'")),
 }
 
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_refusal_says_what_has_changed(change: str, tmp_path: Path) -> None:
     _, about = recorded(FRAME, tmp_path)
-    other, said = CHANGES[change]
-    with pytest.raises(DataError, match=f"channel 'train' has changed since the job began: .*{re.escape(said)}"):
+    other, named = CHANGES[change]
+    with refuses(DataError, field=("channel", "train", *named)):
         check_same(about, open_channels({"train": other}))
 
 
@@ -182,8 +180,9 @@ def test_files_that_came_and_went_are_named(tmp_path: Path) -> None:
     _, about = recorded(str(tmp_path), tmp_path / "of-the-job")
     (tmp_path / "2.csv").rename(tmp_path / "4.csv")
     FRAME.assign(a=0).to_csv(tmp_path / "3.csv", index=False)
-    with pytest.raises(DataError, match=r"4\.csv is new; file .*2\.csv is gone; file .*3\.csv has another content"):
+    with refuses(DataError, field=("channel", "train", "4.csv", "2.csv", "3.csv")) as refused:
         check_same(about, open_channels({"train": str(tmp_path)}))
+    assert "1.csv" not in str(refused.value)
 
 
 def test_channels_are_opened_again_with_the_codes_of_train(tmp_path: Path) -> None:
@@ -203,13 +202,11 @@ def test_another_category_is_named_on_resume(tmp_path: Path) -> None:
     FRAME.assign(a=list("xyzw") * 10).to_csv(file, index=False)
     _, about = recorded(Channel.of(str(file), categorical="a"), tmp_path)
     FRAME.assign(a=list("xyzv") * 10).to_csv(file, index=False)
-    with pytest.raises(
-        DataError, match=r"channel 'train' has changed since the job began: .*categories are others, in 'a'"
-    ):
+    with refuses(DataError, field=("channel", "train", "categories"), value="'a'"):
         open_inputs(about)
 
 
-DAMAGES = {"gone": "not there: a job that is Completed keeps none", "cut short": "damaged", "a pickle": "damaged"}
+DAMAGES = {"gone": "Completed", "cut short": "damaged", "a pickle": "damaged"}
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -222,15 +219,15 @@ def test_a_copy_that_is_not_whole_is_refused_and_never_executed(damage: str, tmp
         copy.write_bytes(copy.read_bytes()[:-100])
     else:
         np.savez(copy, features=np.array([{"a": 1}], dtype=object), labels=np.zeros(1))
-    why = rf"channel 'train' cannot be opened again: .*{DAMAGES[damage]}.*resume\(inputs=\.\.\.\)"
-    with pytest.raises(DataError, match=why):
+    named = ("channel", "train", DAMAGES[damage])
+    with refuses(DataError, field=named, value=str(copy), remedy="resume(inputs=...)"):
         open_inputs(about)
 
 
 def test_what_is_too_large_is_not_copied_unasked(tmp_path: Path) -> None:
     _, about = recorded(FRAME, tmp_path, most_bytes=ROWS.nbytes - 1)
     assert not (tmp_path / "job").exists()
-    with pytest.raises(DataError, match="no copy was kept"):
+    with refuses(DataError, field=("channel", "train", "copy"), remedy="resume(inputs=...)"):
         open_inputs(about)
     channels, about = recorded(FRAME, tmp_path, most_bytes=math.inf)
     check_alike(channels["train"], open_inputs(about)["train"])
@@ -255,15 +252,12 @@ def test_a_folder_is_opened_again_and_refused_once_a_file_of_it_changed(tmp_path
     again = open_inputs(about)["train"]
     assert again.describe() == channels["train"].describe()
     (images / "cats" / "b.txt").write_text("b")
-    with pytest.raises(
-        DataError,
-        match=r"channel 'train' has changed since the job began: files are 3, and were 2; file cats/b.txt is new",
-    ):
+    with refuses(DataError, field=("channel", "train", "files", "3", "2"), value="cats/b.txt"):
         open_inputs(about)
     (images / "cats" / "b.txt").unlink()
     check_same(about, open_inputs(about))
     images.rename(tmp_path / "moved")
-    with pytest.raises(DataError, match=r"'train' cannot be opened again: .*my images does not exist.*resume\(inputs="):
+    with refuses(DataError, field="train", value="my images", remedy="resume(inputs=...)"):
         open_inputs(about)
     check_same(about, open_channels({"train": Folder(tmp_path / "moved", distribution)}))
 
@@ -273,7 +267,5 @@ def test_files_that_are_dealt_out_otherwise_are_told_of(tmp_path: Path) -> None:
     path.write_text("y,x\n1,2\n0,3\n")
     _, about = recorded(str(path), tmp_path)
     other = Channel.of(str(path), name="train", distribution="ShardedByS3Key")
-    with pytest.raises(
-        DataError, match=r"changed since the job began: its distribution is 'ShardedByS3Key', and was None"
-    ):
+    with refuses(DataError, field=("train", "distribution"), value="ShardedByS3Key", remedy="None"):
         check_same(about, {"train": other})

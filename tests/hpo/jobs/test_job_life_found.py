@@ -15,6 +15,7 @@ from hpo.record.store import Store
 from tests.support.drivers import NO_ROOM, Disturbance
 from tests.support.job_aims import aim, fail, undisturbed
 from tests.support.job_life import LOST, World
+from tests.support.refusals import mentions
 from trainers.errors import DataError, ResourcesError
 
 
@@ -162,8 +163,7 @@ def test_where_room_is_short_the_gangs_of_a_driver_that_may_only_stand_still_are
     world.now += LOST
     found = world.drive(short)
     assert isinstance(found, ResourcesError)
-    assert str(found).startswith(f"{NO_ROOM}. job is taken over from process {os.getpid()} on ")
-    assert f"end it there, with `kill -KILL {os.getpid()}`" in str(found)
+    mentions(str(found), NO_ROOM, "job", f"process {os.getpid()}", f"kill -KILL {os.getpid()}")
     assert world.rows()[0].reason == str(found)
     world.now += LOST
     world.drive(Disturbance())

@@ -30,6 +30,7 @@ from tests.support.own_jobs import (
     status,
     tuner,
 )
+from tests.support.refusals import mentions, refuses
 from trainers import ConfigurationError, TorchTrainer, Trainer, XGBoostTrainer
 from trainers.registry import code_in, trainer_from_json
 
@@ -59,13 +60,14 @@ def test_a_reader_of_a_record_imports_no_function_that_it_names(package_folder: 
     assert again.describe()["HyperParameterTuningJobStatus"] == "Stopped"
     assert again.best_estimator().model() == {"epoch": again.describe()["Summary"]["best"]["resource"] - 1}
     assert again.estimator.to_json() == made.estimator.to_json()
-    with pytest.raises(Exception, match=r"allow_code=True to attach\(\), or --allow-code to hpo resume"):
+    with refuses(Exception, field="shop.training:train", remedy=("allow_code=True", "attach()", "--allow-code")):
         again.estimator.with_hyperparameters({"epochs": 1, "lr": 1.0}).fit(CHANNELS)
     for wait in (True, False):
-        with pytest.raises(
+        with refuses(
             ConfigurationError,
-            match=r"job 'job' names Python code.*: train_loop_per_worker 'shop.training:train', which is train of "
-            rf"{package_folder}/shop/training.py; look at it, and give attach\(\) allow_code=True",
+            field=("job", "train_loop_per_worker", f"{package_folder}/shop/training.py"),
+            value="shop.training:train",
+            remedy=("attach()", "allow_code=True"),
         ):
             again.resume(wait=wait)
     assert not (package_folder / "ran").exists()
@@ -88,7 +90,7 @@ def test_what_a_tuner_was_made_with_is_allowed_and_nothing_else_that_its_record_
         spec = store.job("job").spec
         spec["estimator"]["options"]["train_loop_per_worker"] = "os:abort"
         store.update_job("job", spec=spec)
-    with pytest.raises(ConfigurationError, match=r"train_loop_per_worker 'os:abort', which is abort of .*os\.py"):
+    with refuses(ConfigurationError, field=("train_loop_per_worker", "os.py"), value="os:abort"):
         made.resume()
     with Store() as store:
         spec["estimator"]["options"]["train_loop_per_worker"] = "shop.training:train"
@@ -112,7 +114,7 @@ def test_what_a_tuner_is_given_later_is_allowed_too(package_folder: Path) -> Non
     again = HyperparameterTuner.attach("torch")
     again.max_jobs = 5
     assert again.settings.max_jobs == 5
-    with pytest.raises(ConfigurationError, match=r"names Python code.*shop\.training:train"):
+    with refuses(ConfigurationError, field="train_loop_per_worker", value="shop.training:train"):
         again.resume()
 
 
@@ -126,13 +128,12 @@ def test_a_trainer_of_a_users_own_is_attached_to_and_resumed_where_that_is_allow
     whole.fit(CHANNELS, job_name="whole")
     interrupted(tuner(package_folder, own_trainer(package_folder, floor=0.25), RANGES))
     sys.path.insert(0, str(package_folder))
-    names = f"trainer 'shop.training:Churn', which is Churn of {package_folder}/shop/training.py; look at it, and give "
-    with pytest.raises(ConfigurationError) as refused:
+    names = ("trainer", "shop.training:Churn", f"{package_folder}/shop/training.py")
+    with refuses(ConfigurationError, field=("job", *names), remedy="allow_code=True"):
         HyperparameterTuner.attach("job")
-    assert f"job 'job' names Python code, which would run here and on every worker: {names}" in str(refused.value)
     assert hpo(monkeypatch, "resume", "job") == 2
-    assert f"{names}--allow-code" in " ".join(capsys.readouterr().err.split())
-    with pytest.raises(ConfigurationError, match=r"'shop\.training:Churn', which is Churn"):
+    mentions(capsys.readouterr().err, *names, "--allow-code")
+    with refuses(ConfigurationError, field=names):
         drive(None, "job", console=Console(file=io.StringIO()), resume=True)
     assert not (package_folder / "ran").exists()
     assert status() == "Stopped"
@@ -171,7 +172,7 @@ def test_a_trainer_of_a_script_is_kept_from_other_processes(
 ) -> None:
     kind = type("Mine", (XGBoostTrainer,), {"__module__": "__main__"})
     made = tuner(package_folder, kind(scaling=HERE, hyperparameters=STATIC), RANGES)
-    with pytest.raises(ConfigurationError, match="trainer 'Mine' is in this script or notebook, where the other"):
+    with refuses(ConfigurationError, field="trainer", value="Mine", remedy=("training:Mine", "fit(wait=True)")):
         made.fit(CHANNELS, wait=False)
 
 
@@ -182,7 +183,8 @@ def test_a_job_file_names_a_trainer_of_a_users_own(package_folder: Path) -> None
     path = job_file(package_folder, trainer_class="shop.training:Churn", options={"floor": 0.25})
     refused = CliRunner().invoke(app, ["tune", path])
     assert isinstance(refused.exception, ConfigurationError)
-    assert "trainer.trainer_class 'shop.training:Churn', which is Churn of" in str(refused.exception)
+    mentions(str(refused.exception), "trainer.trainer_class", "shop.training:Churn", "--allow-code")
+    mentions(str(refused.exception), str(package_folder / "shop" / "training.py"))
     assert not (package_folder / "ran").exists()
     done = CliRunner().invoke(app, ["tune", path, "--allow-code"])
     assert done.exception is None, done.output
@@ -192,22 +194,18 @@ def test_a_job_file_names_a_trainer_of_a_users_own(package_folder: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("trainer", "message"),
+    ("trainer", "names"),
     [
-        (
-            {"trainer_class": "shop.training:NoTrainer"},
-            r"NoTrainer.*give a subclass of trainers\.Trainer",
-        ),
-        ({"trainer_class": "shop.training:Nowhere"}, "'shop.training:Nowhere' cannot be loaded"),
-        ({"trainer_class": "shop.training:Churn", "options": {"flor": 1}}, "options are {'flor': 1}: .*'flor'"),
-        ({"trainer_class": "Churn"}, "trainer_class is 'Churn'; give a module and a class"),
+        ({"trainer_class": "shop.training:NoTrainer"}, ("shop.training:NoTrainer", "trainers.Trainer")),
+        ({"trainer_class": "shop.training:Nowhere"}, ("shop.training:Nowhere", "module")),
+        ({"trainer_class": "shop.training:Churn", "options": {"flor": 1}}, ("options", "{'flor': 1}")),
+        ({"trainer_class": "Churn"}, ("trainer_class", "'Churn'", "module")),
     ],
 )
-def test_what_is_no_trainer_is_named(package_folder: Path, trainer: dict[str, Any], message: str) -> None:
+def test_what_is_no_trainer_is_named(package_folder: Path, trainer: dict[str, Any], names: tuple[str, ...]) -> None:
     done = CliRunner().invoke(app, ["tune", job_file(package_folder, **trainer), "--allow-code"])
     assert isinstance(done.exception, ConfigurationError), done.output
-    with pytest.raises(ConfigurationError, match=message):
-        raise done.exception
+    mentions(str(done.exception), *names)
 
 
 # ---- what a trainer says of its code
@@ -242,5 +240,5 @@ def test_a_record_does_not_hide_its_code() -> None:
     state = {**TorchTrainer("json:loads").to_json(), "code": {}}
     assert code_in(state) == {"train_loop_per_worker": "json:loads"}
     assert code_in({**state, "trainer": "shop.training:Churn", "code": {}})["trainer"] == "shop.training:Churn"
-    with pytest.raises(ConfigurationError, match=r"'shop\.training:Churn' is a class of a user's own, which was not"):
+    with refuses(ConfigurationError, field="trainer", value="shop.training:Churn"):
         trainer_from_json({**state, "trainer": "shop.training:Churn"})

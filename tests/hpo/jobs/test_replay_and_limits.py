@@ -26,6 +26,7 @@ from tests.support.broken_off import (
     luck,
     undisturbed,
 )
+from tests.support.refusals import missing_names
 from tests.support.simulated import WORKERS
 from trainers.gangs.messages import Assignment
 
@@ -261,6 +262,6 @@ def test_a_job_that_limits_stopped_ends_under_larger_ones_as_one_without(
         assert stopped is not None
         if not stopped.stopped:
             break
-        assert "reached" in stopped.stopped
+        assert len(missing_names(stopped.stopped, "max_runtime_in_seconds", "max_cost")) == 1, stopped.stopped
     service.options["limits"] = Limits(max_seconds=1e6, max_cost=1e6, tariff=CHEAP)
     ends_as(service, undisturbed(plan, 1))

@@ -7,9 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,9 @@ import pytest
 from hpo.record.store import Store
 from tests.support.command import run as hpo
 from tests.support.driving import CHANNELS, Counting, answer, run_until, tuner
+from tests.support.heads import head  # noqa: F401  # A fixture.
 from tests.support.processes import python
+from tests.support.refusals import mentions
 from tests.support.resuming import DIGITS, torch_tuner
 
 pytestmark = pytest.mark.fault
@@ -69,7 +70,8 @@ KILLS_ITS_CLUSTER = """
     from rich.console import Console
     from hpo.jobs.driver import drive
     from tests.support.cluster.machine import children
-    from tests.support.driving import Counting
+    from tests.support.heads import head  # noqa: F401  # A fixture.
+from tests.support.driving import Counting
 
     def kill(pid):
         # With all that it started: else its workers may end the job before they miss their cluster.
@@ -87,52 +89,13 @@ KILLS_ITS_CLUSTER = """
 """
 
 
-@pytest.fixture
-def head() -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A cluster that outlives its drivers, and its address."""
-    # Its folder's name leaves room for the names of Ray's sockets in it.
-    with tempfile.TemporaryDirectory(prefix="wb", ignore_cleanup_errors=True) as folder:
-        started = subprocess.Popen(
-            [
-                *(
-                    str(Path(sys.executable).parent / "ray"),
-                    "start",
-                    "--head",
-                    "--block",
-                    "--port=0",
-                    "--num-cpus=8",
-                    "--include-dashboard=false",
-                ),
-                *("--node-ip-address=127.0.0.1", f"--temp-dir={folder}", "--disable-usage-stats"),
-            ],
-            env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        try:
-            yield started, joined_at(started)
-        finally:
-            started.kill()
-            started.wait(30)
-
-
-def joined_at(head: subprocess.Popen[str]) -> str:
-    """The address that `ray start` prints."""
-    assert head.stdout is not None
-    for line in head.stdout:
-        if "--address='" in line:
-            return line.partition("--address='")[2].partition("'")[0]
-    raise AssertionError("ray start ended without an address")
-
-
 # ---- PyTorch
 
 TORCH_SCRIPT = """
     import os, signal, sys
     from pathlib import Path
-    from tests.support.driving import Counting
+    from tests.support.heads import head  # noqa: F401  # A fixture.
+from tests.support.driving import Counting
     from tests.support.resuming import DIGITS, torch_tuner
 
     counting = Counting(7, lambda: os.kill(os.getpid(), signal.SIGKILL))
@@ -147,8 +110,9 @@ def torch_killed(folder: Path) -> None:
 
 def torch_terminated(folder: Path) -> None:
     counting = Counting(7, lambda: os.kill(os.getpid(), signal.SIGTERM))
-    with pytest.raises(SystemExit, match="143"):
+    with pytest.raises(SystemExit) as ended:
         torch_tuner(folder, (counting,)).fit(DIGITS, job_name="job")
+    assert ended.value.code == 143
 
 
 @pytest.fixture(scope="module")
@@ -171,6 +135,6 @@ def test_pytorch_goes_on_to_the_same_bytes(
     end(tmp_path)
     store = f"sqlite:///{tmp_path}/record.db"
     assert hpo(monkeypatch, "resume", "job", "--store", store) == 2
-    assert "give --allow-code if you trust it" in capsys.readouterr().err
+    mentions(capsys.readouterr().err, "--allow-code")
     assert hpo(monkeypatch, "resume", "job", "--store", store, "--allow-code") == 0
     assert answer(tmp_path, "job") == expected_of_torch

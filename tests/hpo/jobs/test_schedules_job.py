@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from hpo.report.data import JobData
 from hpo.report.pictures.lineage import parents_and_forks
 from hpo.search import trials
 from tests.support.driving import Counting, answer
+from tests.support.refusals import mentions
 from tests.support.schedules import CHANNELS, EPOCHS, tuner
 from trainers import storage
 
@@ -132,9 +134,9 @@ def test_summary_page_and_commands_tell_what_was_shared(whole: tuple[Path, dict[
     assert (data.used, data.possible) == (13, 18)
     figure = parents_and_forks(data)
     assert figure is not None
-    assert figure.title.startswith("2 trials began from another's checkpoint")
+    mentions(figure.title, "2", "checkpoint")
     run = CliRunner(env={"COLUMNS": "200", "TERM": "dumb"})
-    assert "job-001 at 3" in run.invoke(cli.app, ["trials", "job", "--store", store]).output
+    assert re.search(r"job-001\D+3\b", run.invoke(cli.app, ["trials", "job", "--store", store]).output)
     told = HyperparameterTuner.attach("job", store=store, allow_code=True).describe()
     assert told["Summary"]["resource_shared"] == 5
     assert told["TakesEffect"] == {"decay_at": "decay_at"}

@@ -14,6 +14,7 @@ from hpo import HyperparameterTuner
 from hpo.record.store import Store
 from hpo.search.trial import UNTUNED
 from tests.support import sharded
+from tests.support.refusals import refuses
 from trainers import DataError, checkpoint, storage
 from trainers.checkpoint import MANIFEST, UNKNOWN
 from trainers.gangs.messages import Assignment, Segment
@@ -116,5 +117,5 @@ def test_a_shard_that_changed_is_named_where_the_best_model_is_loaded(tmp_path: 
     shard = Path(best.checkpoint, "rank-1.json")
     shard.write_bytes(shard.read_bytes().replace(b"0", b"1"))
     name = tuner.best_training_job()
-    with pytest.raises(DataError, match=rf"rank-1\.json' is cut short or no checkpoint: .* trial '{name}' wrote"):
+    with refuses(DataError, field=("checkpoint", name), value=str(shard)):
         best.model()

@@ -15,9 +15,11 @@ import pytest
 from hpo import Callback
 from hpo.jobs.files.deletion import Files
 from hpo.record.store import Store
+from hpo.search.observer import INTERRUPTED, STOP_REQUESTED
 from tests.support import driving
 from tests.support.driving import CHANNELS, Counting, answer, tuner
 from tests.support.processes import python
+from tests.support.refusals import mentions, refuses
 from tests.support.rows import until
 from trainers import patient_storage, storage
 from trainers.errors import ConfigurationError
@@ -150,8 +152,8 @@ def test_a_job_goes_on_when_its_storage_is_back(
     job.fit(CHANNELS, job_name="job")
     assert answer(tmp_path, "job") == undisturbed
     printed = job._console.file.getvalue()  # type: ignore[attr-defined]
-    assert printed.count("waiting for the storage of checkpoints, 10 minutes at most") == 1
-    assert printed.count("the storage of checkpoints is back") == 1
+    assert printed.count("10 minutes") == 1
+    assert printed.count(patient_storage.BACK) == 1
 
 
 @pytest.mark.ray
@@ -170,14 +172,14 @@ def test_a_gang_waits_for_its_storage_too(ray_cluster: None, tmp_path: Path, und
         return str(job._console.file.getvalue())  # type: ignore[attr-defined]
 
     def back_once_it_waits() -> None:
-        until(lambda: "waiting for the storage of checkpoints" in printed())
+        until(lambda: "10 minutes" in printed())
         disk.back()
 
     job = tuner(tmp_path, (Follows(12),), workers=1)
     job.fit(CHANNELS, job_name="job")
     assert answer(tmp_path, "job") == undisturbed
-    assert printed().count("waiting for the storage of checkpoints") == 1
-    assert printed().count("the storage of checkpoints is back") == 1
+    assert printed().count("10 minutes") == 1
+    assert printed().count(patient_storage.BACK) == 1
 
 
 def test_a_job_whose_storage_stays_away_is_stopped_and_goes_on_later(
@@ -188,7 +190,7 @@ def test_a_job_whose_storage_stays_away_is_stopped_and_goes_on_later(
     tuner(tmp_path, (Counting(12, disk.gone),)).fit(CHANNELS, job_name="job")
     row = driving.row(tmp_path)
     assert row.status == "Stopped"
-    assert "is not there; mount its disk" in row.reason
+    mentions(row.reason, str(tmp_path / "job"), "disk")
     with Store(f"sqlite:///{tmp_path}/record.db") as store:
         assert not [trial for trial in store.trials("job") if trial.status == "Failed"]
     resume(tmp_path)  # Still away: it is not made anew, on the disk below.
@@ -214,7 +216,7 @@ def test_ctrl_c_ends_the_wait_for_storage(tmp_path: Path, undisturbed: dict[str,
             tuner(tmp_path, (Away(12, disk.gone),)).fit(CHANNELS, job_name="job")
     finally:
         signal.signal(signal.SIGALRM, before)
-    assert driving.row(tmp_path).reason == "interrupted by Ctrl-C"
+    assert driving.row(tmp_path).reason == INTERRUPTED
     disk.back()
     resume(tmp_path)
     assert answer(tmp_path, "job") == undisturbed
@@ -234,7 +236,7 @@ def test_a_stop_ends_the_wait_of_a_resume_for_its_storage(
 
     resume(tmp_path, Starts(stop))
     ended = driving.row(tmp_path)
-    assert (ended.status, ended.reason) == ("Stopped", "stop requested")
+    assert (ended.status, ended.reason) == ("Stopped", STOP_REQUESTED)
     disk.back()
     resume(tmp_path)
     assert answer(tmp_path, "job") == undisturbed
@@ -253,7 +255,8 @@ def test_models_that_are_gone_for_good_are_trained_again(tmp_path: Path, undistu
 def test_a_second_job_of_that_name_does_not_share_its_folder(tmp_path: Path, undisturbed: dict[str, Any]) -> None:
     tuner(tmp_path).fit(CHANNELS, job_name="job")
     other = f"sqlite:///{tmp_path}/other.db"
-    with pytest.raises(ConfigurationError, match=r"holds the models of another job 'job'.*give another job_name"):
+    taken = str(tmp_path / "job")
+    with refuses(ConfigurationError, field=taken, value="'job'", remedy=("job_name", "storage_path")):
         tuner(tmp_path, store=other).fit(CHANNELS, job_name="job")
     with Store(other) as store:
         assert not store.jobs()
@@ -265,13 +268,14 @@ def test_a_folder_that_became_another_job_s_is_left_alone(tmp_path: Path) -> Non
     before = models(tmp_path)
     mark = tmp_path / "job" / ".warmband-job.json"
     mark.write_text(mark.read_text().replace('"id": "', '"id": "other'))
-    with pytest.raises(ConfigurationError, match="holds the models of another job"):
+    with refuses(ConfigurationError, field=str(tmp_path / "job"), value="'job'", remedy="storage_path"):
         resume(tmp_path)
     assert models(tmp_path) == before
     files = Files.of(driving.row(tmp_path))
     files.remove()
     assert models(tmp_path) == before
-    assert files.text.endswith("which is another job's")
+    mentions(files.text, str(tmp_path / "job"))
+    assert not files.folder
 
 
 @pytest.mark.parametrize("part", ["read", "write"])
@@ -289,7 +293,7 @@ def test_a_worker_tries_again_with_growing_pauses(part: str, tmp_path: Path, mon
     told: list[str] = []
     place = patient_storage.PatientStorage(told.append)
     uri = storage.join(str(tmp_path), "gone", "trial", "000001")
-    with pytest.raises(patient_storage.StorageError, match="is not there; mount its disk"):
+    with refuses(patient_storage.StorageError, field=str(tmp_path / "gone"), remedy="disk"):
         place.read(uri) if part == "read" else place.write(uri, b"")
     assert slept[:4] == [1.0, 2.0, 4.0, 4.0]
     assert sum(slept) == pytest.approx(600.0)

@@ -22,8 +22,10 @@ from hpo.jobs.launch.supervisor import FIRST_PAUSE, LONGEST_PAUSE, RESTARTS, fai
 from hpo.record.lease import is_dead, is_held
 from hpo.record.store import JobRow, Store
 from hpo.record.tables import LOST_AFTER
+from hpo.search.observer import STOP_REQUESTED
 from tests.support.boosting import make
-from trainers.errors import ConfigurationError
+from tests.support.refusals import mentions, missing_names, refuses
+from trainers.errors import ConfigurationError, NoJobError
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -127,7 +129,7 @@ def test_a_driver_that_dies_is_started_again_ever_later_and_not_for_ever(status:
         assert not verdict.reason
     else:
         assert verdict.again is None
-        assert f"{deaths} times in a row" in verdict.reason
+        mentions(verdict.reason, deaths)
 
 
 def test_others_do_not_take_a_job_for_lost_while_its_driver_is_to_be_started_again() -> None:
@@ -137,11 +139,12 @@ def test_others_do_not_take_a_job_for_lost_while_its_driver_is_to_be_started_aga
 def test_what_is_wrong_is_not_tried_again() -> None:
     verdict = judge("InProgress", 2, 1, "error: no job named 'x'")
     assert verdict.again is None
-    assert verdict.reason == "its driver refused to run: no job named 'x'"
+    mentions(verdict.reason, "driver", "no job named 'x'")
+    assert "error: " not in verdict.reason
 
 
 def test_the_signal_is_named() -> None:
-    assert judge("InProgress", -9, RESTARTS + 1).reason.endswith("the last time by SIGKILL")
+    mentions(judge("InProgress", -9, RESTARTS + 1).reason, "SIGKILL")
 
 
 # ---- real processes
@@ -154,13 +157,13 @@ def test_a_driver_that_refuses_its_job_says_why_and_is_not_started_again(home: P
     spec = make(workers=0).settings.to_json({"train": {"kind": "pandas", "open": {}}}, 1)
     with Store() as store:
         store.create_job(JobRow(name="background", created_at=now, spec=spec))
-    with pytest.raises(ConfigurationError, match="did not start: its driver refused to run: channel 'train' cannot be"):
+    with refuses(ConfigurationError, field=("background", "channel", "train")):
         background.start("background", None, None)
     assert job().status == "Failed"
-    assert "to go on: hpo resume background" in job().reason
-    with pytest.raises(ConfigurationError, match=r"did not start: .*channel 'train' cannot be opened again"):
+    mentions(job().reason, "channel", "train", "hpo resume background")
+    with refuses(ConfigurationError, field=("background", "channel", "train")):
         background.start("background", None, None, resume=True)
-    assert "refused to run" in job().reason
+    mentions(job().reason, "channel", "train", "hpo resume background")
 
 
 @pytest.mark.process
@@ -182,7 +185,7 @@ def test_a_background_job_outlives_its_script_and_its_driver_and_is_resumed_when
     until("the driver's death", lambda: is_dead(job().driver))
     assert job().status == "InProgress"
     # Nobody is left who could end it, but the command.
-    assert "background is Stopped: stopped after its driver had died" in hpo("stop", "background")
+    mentions(hpo("stop", "background"), "background", "Stopped")
     tuner = HyperparameterTuner.attach("background")
     before = trials()
     tuner.resume(wait=False)
@@ -206,18 +209,18 @@ def test_a_background_job_outlives_its_script_and_its_driver_and_is_resumed_when
     tuner.wait()
     described = tuner.describe()
     assert described["HyperParameterTuningJobStatus"] == "Stopped"
-    assert described["FailureReason"] == "stop requested"
+    assert described["FailureReason"] == STOP_REQUESTED
     assert "BestTrainingJob" in described
     printed, _ = follower.communicate(timeout=SECONDS)
-    assert "supervisor: the driver ended by SIGKILL; it is started again in 1 s" in printed
+    assert any(not missing_names(line, "supervisor", "SIGKILL", "1 s") for line in printed.splitlines()), printed
     assert "background: Stopped" in printed
     assert hpo("logs", "background", "--tail", "1") == printed.splitlines(keepends=True)[-1]
 
     folder = log_file("background").parent
     assert any(folder.rglob("*.ubj"))
-    assert hpo("delete", "background", "--yes").startswith("Deleted background: the record of")
+    mentions(hpo("delete", "background", "--yes"), "background")
     assert not folder.exists()
-    with pytest.raises(ConfigurationError, match="no job named"):
+    with refuses(NoJobError, value="background"):
         job()
 
 

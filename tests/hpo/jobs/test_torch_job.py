@@ -23,6 +23,7 @@ from hpo import (
 )
 from hpo.record.store import Store
 from hpo.uncertainty import proportion_standard_error
+from tests.support.refusals import mentions, missing_names, refuses
 from tests.support.torch_job import train
 from trainers import ConfigurationError, ParameterServerTrainer, TorchTrainer, TrainContext
 from trainers.datasets import load
@@ -77,7 +78,8 @@ def test_the_distribution_itself_is_tuned_and_what_happened_is_in_the_record() -
     found = tuner.describe()["Summary"]["best"]
     noise = proportion_standard_error(found["value"], len(DIGITS.validation[1]))
     assert found["standard_error"] == pytest.approx(noise)
-    assert f"standard error of one validation:accuracy, from its rows: {noise:.4f}" in said
+    found_in = [line for line in said.splitlines() if not missing_names(line, "validation:accuracy", f"{noise:.4f}")]
+    assert found_in, said
 
 
 def test_a_trial_that_diverges_ends_at_once_and_the_job_goes_on() -> None:
@@ -92,7 +94,7 @@ def test_a_trial_that_diverges_ends_at_once_and_the_job_goes_on() -> None:
     assert len(diverged) < len(trials)
     for trial in diverged:
         assert (trial.status, trial.resource) == ("Diverged", 0)
-        assert "not finite" in trial.failure_reason
+        mentions(trial.failure_reason, "finite")
         assert trial.trial_id not in reports
     assert "diverged" in said
     assert tuner.describe()["BestTrainingJob"]["TunedHyperParameters"]["lr"] == "0.05"
@@ -106,13 +108,13 @@ def test_a_job_of_a_function_that_is_not_to_be_found_can_still_be_looked_at(tmp_
     tuner, _ = tuned(made, {"lr": ContinuousParameter(0.01, 0.1)}, max_jobs=1)
     again = HyperparameterTuner.attach(tuner.latest_tuning_job.name)
     assert again.best_estimator().model()["model"]["0.weight"].shape == (32, 64)
-    with pytest.raises(Exception, match=r"allow_code=True to attach\(\), or --allow-code"):
+    with refuses(Exception, remedy=("allow_code=True", "attach()", "--allow-code")):
         again.estimator.with_hyperparameters({"epochs": 1}).fit(CHANNELS, storage_path=str(tmp_path))
 
 
 def test_an_objective_that_is_never_reported_fails_with_what_is(tmp_path: Path) -> None:
     made = TorchTrainer(train, scaling=HERE, hyperparameters={"lr": 0.05, "per_worker_batch_size": 32})
-    with pytest.raises(Exception, match="validation:accuracy"):
+    with refuses(Exception, value="validation:f1", remedy="validation:accuracy"):
         HyperparameterTuner(
             made,
             "validation:f1",
@@ -126,7 +128,7 @@ def test_an_objective_that_is_never_reported_fails_with_what_is(tmp_path: Path) 
 
 def test_a_range_whose_batch_does_not_divide_is_refused_before_anything_starts() -> None:
     made = TorchTrainer(train, scaling=ScalingConfig(num_workers=4), hyperparameters={"lr": 0.05})
-    with pytest.raises(ConfigurationError, match="does not divide by 4 workers"):
+    with refuses(ConfigurationError, field=("global_batch_size", "workers", "4"), value=66, remedy="64"):
         HyperparameterTuner(
             made,
             "validation:accuracy",
@@ -184,9 +186,11 @@ def test_why_a_trial_failed_says_which_error_it_was() -> None:
     ways = CategoricalParameter(["none", "key", "exit", "wordless"])
     tuner, said = tuned(made, {"way": ways}, max_jobs=12, random_seed=1)
     found = {error["error"] for error in tuner.describe()["Summary"]["errors"]}
-    exited = "the training function called sys.exit(3); raise an exception where a trial has failed"
-    assert found == {"KeyError: 'learning_rate'", exited, "NotImplementedError"}
-    assert "failed: KeyError: 'learning_rate'" in said
+    raised = {"KeyError: 'learning_rate'", "NotImplementedError"}
+    assert raised < found
+    (exited,) = found - raised
+    mentions(exited, "sys.exit(3)")
+    mentions(said, "KeyError: 'learning_rate'")
     failed = [trial for trial in tuner.analytics().training_job_summaries() if trial["TrainingJobStatus"] == "Failed"]
     assert all("in broken" in trial["Traceback"] for trial in failed)
 
@@ -223,7 +227,10 @@ def test_an_objective_that_is_no_finite_number_ends_its_trial_with_that_report(b
         assert trial.status == ("Completed" if at == 100 else "Diverged")
         assert trial.resource == min(at, 20)
         assert steps[trial.trial_id] == list(range(1, trial.resource + 1))
-        assert trial.failure_reason == ("" if at == 100 else f"validation:accuracy is {float(bad)} at unit {at}")
+        if at == 100:
+            assert not trial.failure_reason
+        else:
+            mentions(trial.failure_reason, "validation:accuracy", float(bad), at)
     assert tuner.describe()["Summary"]["resource_used"] == sum(trial.resource for trial in trials)
 
 

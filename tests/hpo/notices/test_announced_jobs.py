@@ -19,13 +19,14 @@ from tests.support.boosting import CHANNELS
 from tests.support.noticed import ended_job
 from tests.support.processes import ROOT
 from tests.support.receivers import Hook
+from tests.support.refusals import mentions, refuses
 from tests.support.trainings import boosted, training, url
 from trainers.errors import WarmbandError
 
 
 def lines(record: str, name: str = "job") -> list[str]:
     with Store(record) as store:
-        return [line.text for line in store.lines(name) if "notice of" in line.text]
+        return [line.text for line in store.lines(name) if "webhook, 127.0.0.1" in line.text]
 
 
 def test_a_job_that_has_ended_says_so_once(receiver: Hook, tmp_path: Path) -> None:
@@ -39,7 +40,8 @@ def test_a_job_that_has_ended_says_so_once(receiver: Hook, tmp_path: Path) -> No
     [posted] = receiver.posted
     assert posted.content["event"] == "ended"
     assert (posted.content["status"], posted.content["kind"]) == ("Completed", "training")
-    assert lines(url(tmp_path)) == ["notice of ended sent to ops (webhook, 127.0.0.1)"]
+    [line] = lines(url(tmp_path))
+    mentions(line, "ended", "ops")
     assert row.spec["notices"]["failures"]["events"] == ["failed"]
 
 
@@ -48,7 +50,7 @@ def test_a_job_that_fails_says_so_and_fails_as_without(receiver: Hook, tmp_path:
     trainer = boosted(objective="reg:squarederror", eval_metric="rmse", eta=1e38)
     hooks = {"ops": Webhook(url=receiver.url)}
     job = training(tmp_path, trainer, objective_metric_name="validation:rmse", notices=hooks)
-    with pytest.raises(WarmbandError, match="training diverged"):
+    with refuses(WarmbandError, field="diverged"):
         job.fit(CHANNELS, job_name="job")
     assert receiver.events() == ["failed", "failed"]
     assert receiver.posted[0].content == receiver.posted[1].content
@@ -77,7 +79,8 @@ def test_what_could_not_be_sent_stands_in_the_lines_and_is_sent_by_who_looks_nex
     with Store(url(tmp_path)) as store:
         ended_job(store, {"ops": Webhook(url=receiver.url)}, status="Stopped")
         announce(store, "job")
-        assert lines(url(tmp_path)) == ["notice of stopped not sent to ops (webhook, 127.0.0.1): it answered 404"]
+        [line] = lines(url(tmp_path))
+        mentions(line, "stopped", "ops", 404)
         assert not end_abandoned(store, "job")
     receiver.wait_for(2)
     assert receiver.posted[0].body == receiver.posted[1].body
@@ -102,7 +105,8 @@ def test_a_record_that_is_away_raises_nothing(receiver: Hook, tmp_path: Path) ->
         ended_job(store, {"ops": Webhook(url=receiver.url)})
         announce(store, "another", said.append)
     assert len(said) == 1
-    assert said[0].startswith("warning: notices of another: ")
+    assert said[0].startswith("warning: ")
+    mentions(said[0], "notices", "another")
 
 
 def driver(record: str, hook: str, how: str) -> subprocess.Popen[str]:
@@ -126,7 +130,7 @@ def test_a_killed_drivers_job_is_announced_by_who_ends_it(receiver: Hook, databa
         assert end_abandoned(store, "job")
     [posted] = receiver.wait_for(1)
     assert (posted.content["event"], posted.content["status"]) == ("stopped", "Stopped")
-    assert posted.content["reason"] == "stopped after its driver had died"
+    mentions(posted.content["reason"], "driver")
 
 
 @pytest.mark.process

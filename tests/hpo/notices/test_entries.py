@@ -3,87 +3,84 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 
 from hpo import Email, Webhook
 from hpo.notices.entries import check_notices, entries_from_json, unset
+from tests.support.refusals import refuses, refuses_each
 from trainers.errors import ConfigurationError
 
 MAIL = {"host": "smtp.example.org", "sender": "hpo@example.org", "to": ["team@example.org"]}
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({}, "url and url_variable: give one of them"),
-        ({"url": "https://h/x", "url_variable": "WARMBAND_NOTICE_URL"}, "give one of them"),
-        ({"url": "ftp://host/hook"}, "url is not of http or https"),
-        ({"url": "file:///etc/passwd"}, "url is not of http or https"),
-        ({"url": "https:///hook"}, "url is not of http or https"),
-        ({"url": "https://me:hunter2@host/hook"}, "url has a user, a password"),
-        ({"url": "https://host/hook?token=hunter2"}, "url has a query, which may hold a key"),
-        ({"url": "https://host/hook#hunter2"}, "or a fragment"),
-        ({"url": "https://host:99999/hunter2"}, "url is no URL"),
-        ({"url": "https://host/a\r\nX-Evil: hunter2"}, "url is no URL"),
-        ({"url": "https://host/", "secret_variable": "hunter2"}, "secret_variable names no such variable"),
-        ({"url": "https://host/", "secret_variable": "AWS_SECRET_ACCESS_KEY"}, "WARMBAND_NOTICE_ and then capital"),
-        ({"url_variable": "https://host/hunter2"}, "url_variable names no such variable"),
-        ({"url": "https://host/", "events": []}, "events is []; give a list of some of ended, failed"),
-        ({"url": "https://host/", "events": "failed"}, "events is 'failed'; give a list"),
-        (
-            {"url": "https://host/", "events": ["faild"]},
-            "events has 'faild'; give some of ended, failed, stopped, budget",
-        ),
-        ({"url": "https://host/", "budget_share": 0}, "budget_share is 0; give a number above 0"),
-        ({"url": "https://host/", "budget_share": 1.5}, "budget_share is 1.5"),
-        ({"url": "https://host/", "budget_share": float("nan")}, "budget_share is nan"),
-    ],
-)
-def test_a_webhook_that_cannot_be_is_refused_without_its_secret(given: dict[str, Any], words: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        Webhook(**given)
-    assert words in str(caught.value)
-    assert "hunter2" not in str(caught.value)
+EVENTS = ("ended", "failed", "stopped", "budget")
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"host": "smtp example"}, "host is 'smtp example'"),
-        ({"port": 0}, "port is 0"),
-        ({"port": True}, "port is True"),
-        ({"to": []}, "to is []"),
-        ({"to": "team@example.org"}, "to is 'team@example.org'; give a list"),
-        ({"to": ["team@example.org\nBcc: x@y"]}, "to has"),
-        ({"to": ["a@b, c@d"]}, "to has 'a@b, c@d'"),
-        ({"sender": "nobody"}, "sender has 'nobody'; give an address"),
-        ({"starttls": 1}, "starttls is 1"),
-        ({"user_variable": "WARMBAND_NOTICE_USER"}, "go together"),
-        ({"password_variable": "hunter2", "user_variable": "WARMBAND_NOTICE_USER"}, "password_variable names no such"),
-        (
-            {
-                "user_variable": "WARMBAND_NOTICE_USER",
-                "password_variable": "WARMBAND_NOTICE_PASSWORD",
-                "starttls": False,
-            },
-            "the password would be sent as it is",
-        ),
-    ],
-)
-def test_mail_that_cannot_be_is_refused(given: dict[str, Any], words: str) -> None:
+def test_a_webhook_that_cannot_be_is_refused_without_its_secret() -> None:
+    url = "https://host/"
+    cases: list[tuple[dict[str, Any], tuple[object, ...]]] = [
+        ({}, ("url", "url_variable")),
+        ({"url": "https://h/x", "url_variable": "WARMBAND_NOTICE_URL"}, ("url", "url_variable")),
+        ({"url": "ftp://host/hook"}, ("url", "http", "https")),
+        ({"url": "file:///etc/passwd"}, ("url", "http", "https")),
+        ({"url": "https:///hook"}, ("url", "http", "https")),
+        ({"url": "https://me:hunter2@host/hook"}, ("url", "user", "password")),
+        ({"url": "https://host/hook?token=hunter2"}, ("url", "query", "key", "url_variable")),
+        ({"url": "https://host/hook#hunter2"}, ("url", "fragment")),
+        ({"url": "https://host:99999/hunter2"}, ("url", "https://example.org/hook")),
+        ({"url": "https://host/a\r\nX-Evil: hunter2"}, ("url", "https://example.org/hook")),
+        ({"url": url, "secret_variable": "hunter2"}, ("secret_variable", "WARMBAND_NOTICE_")),
+        ({"url": url, "secret_variable": "AWS_SECRET_ACCESS_KEY"}, ("secret_variable", "WARMBAND_NOTICE_")),
+        ({"url_variable": "https://host/hunter2"}, ("url_variable", "WARMBAND_NOTICE_")),
+        ({"url": url, "events": []}, ("events", "[]", *EVENTS)),
+        ({"url": url, "events": "failed"}, ("events", "'failed'", *EVENTS)),
+        ({"url": url, "events": ["faild"]}, ("events", "faild", *EVENTS)),
+        ({"url": url, "budget_share": 0}, ("budget_share", 0, 1)),
+        ({"url": url, "budget_share": 1.5}, ("budget_share", 1.5, 0, 1)),
+        ({"url": url, "budget_share": float("nan")}, ("budget_share", "nan", 0, 1)),
+    ]
+    refuses_each([(partial(Webhook, **given), names) for given, names in cases], ConfigurationError)
+    assert not [given for given, _ in cases if "hunter2" in refusal_of(Webhook, given)]
+
+
+def refusal_of(kind: type[Webhook | Email], given: dict[str, Any]) -> str:
     with pytest.raises(ConfigurationError) as caught:
-        Email(**{**MAIL, **given})
-    assert words in str(caught.value)
-    assert "hunter2" not in str(caught.value)
+        kind(**given)
+    return str(caught.value)
+
+
+def test_mail_that_cannot_be_is_refused() -> None:
+    user, password = "WARMBAND_NOTICE_USER", "WARMBAND_NOTICE_PASSWORD"
+    cases: list[tuple[dict[str, Any], tuple[object, ...]]] = [
+        ({"host": "smtp example"}, ("host", "smtp example")),
+        ({"port": 0}, ("port", 0, 65535)),
+        ({"port": True}, ("port", True, 65535)),
+        ({"to": []}, ("to", "[]", "addresses")),
+        ({"to": "team@example.org"}, ("to", "'team@example.org'", "addresses")),
+        ({"to": ["team@example.org\nBcc: x@y"]}, ("to", r"team@example.org\nBcc: x@y")),
+        ({"to": ["a@b, c@d"]}, ("to", "a@b, c@d")),
+        ({"sender": "nobody"}, ("sender", "nobody", "address")),
+        ({"starttls": 1}, ("starttls", 1, True, False)),
+        ({"user_variable": user}, ("user_variable", "password_variable")),
+        ({"password_variable": "hunter2", "user_variable": user}, ("password_variable", "WARMBAND_NOTICE_")),
+        (
+            {"user_variable": user, "password_variable": password, "starttls": False},
+            ("starttls", False, "password"),
+        ),
+    ]
+    cases = [({**MAIL, **given}, names) for given, names in cases]
+    refuses_each([(partial(Email, **given), names) for given, names in cases], ConfigurationError)
+    assert not [given for given, _ in cases if "hunter2" in refusal_of(Email, given)]
 
 
 @pytest.mark.parametrize("notices", [[Webhook(url="https://h/")], {"": Webhook(url="https://h/")}, {"a\nb": None}])
 def test_notices_are_entries_by_name(notices: Any) -> None:
-    with pytest.raises(ConfigurationError, match="notices"):
+    with refuses(ConfigurationError, field="notices"):
         check_notices(notices)
-    with pytest.raises(ConfigurationError, match=r"give hpo.Webhook\(...\)"):
+    with refuses(ConfigurationError, field=("notices", "ops"), value="https://host/", remedy="hpo.Webhook"):
         check_notices({"ops": "https://host/"})
 
 

@@ -21,6 +21,7 @@ from hpo.notices.attempts import attempted
 from hpo.notices.mail import mail
 from tests.support.noticed import notice
 from tests.support.receivers import Mailbox, mailbox
+from tests.support.refusals import mentions
 
 TEAM = ["one@example.org", "two@example.org"]
 
@@ -44,12 +45,14 @@ def test_a_notice_is_mailed_as_plain_text(box: Mailbox) -> None:
     assert not sent(entry(box), status="Completed", summary={"best": best})
     [message] = box.mail
     assert box.recipients == [TEAM]
-    assert message["Subject"] == "Warmband: job: Completed"
+    mentions(message["Subject"], "Warmband", "job", "Completed")
     assert message["From"] == "hpo@example.org"
     assert message["Message-ID"] == f"<{notice(entry(box), status='Completed').id}@warmband>"
     assert message.get_content_type() == "text/plain"
-    assert "Best trial: job-007, validation:auc 0.75" in text(message)
-    assert "  eta: 0.5" in text(message)
+    [line] = [line for line in text(message) if "job-007" in line]
+    mentions(line, "validation:auc", 0.75)
+    [line] = [line for line in text(message) if "eta" in line.split(":")[0].split()]
+    mentions(line, 0.5)
 
 
 def test_html_and_line_ends_in_names_stay_text_in_their_line(box: Mailbox) -> None:
@@ -61,7 +64,7 @@ def test_html_and_line_ends_in_names_stay_text_in_their_line(box: Mailbox) -> No
     assert message["Bcc"] is None
     assert box.recipients == [TEAM]
     assert not [line for line in text(message) if line.startswith(("Bcc", "hello"))]
-    assert "Reason: <script>alert(1)</script>" in text(message)
+    assert [line for line in text(message) if line.endswith("<script>alert(1)</script>")]
 
 
 def test_what_may_go_better_is_tried_again_with_the_same_id(box: Mailbox) -> None:
@@ -72,15 +75,15 @@ def test_what_may_go_better_is_tried_again_with_the_same_id(box: Mailbox) -> Non
 
 def test_what_will_not_go_better_is_not(box: Mailbox) -> None:
     box.answers = ["554 spam", "554 spam"]
-    assert sent(entry(box)) == "it answered 554"
+    mentions(sent(entry(box)), 554)
     assert box.answers == ["554 spam"]
 
 
 def test_refused_addresses_are_counted(box: Mailbox) -> None:
     box.refused = TEAM[:1]
-    assert sent(entry(box)) == "it refused 1 of 2 addresses, and took it for the others"
+    mentions(sent(entry(box)), 1, 2, "addresses")
     box.refused = TEAM
-    assert sent(entry(box)) == "it refused all addresses with 550"
+    mentions(sent(entry(box)), 550, "addresses")
     assert box.recipients == [TEAM[1:]]
 
 
@@ -132,13 +135,13 @@ def test_user_and_password_go_encrypted_and_to_a_server_alone_that_is_trusted(
     names = {"user_variable": "WARMBAND_NOTICE_USER", "password_variable": "WARMBAND_NOTICE_PASSWORD"}
     with mailbox(**options) as box:
         made = entry(box, host="localhost", starttls=True, **names)
-        assert sent(made).startswith("its certificate is not to be trusted")
+        mentions(sent(made), "certificate")
         assert not asked
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
         assert not sent(made)
         assert len(box.mail) == 1
         monkeypatch.setenv("WARMBAND_NOTICE_PASSWORD", "hunter3")
-        assert sent(made) == "it answered 535"
+        mentions(sent(made), 535)
         monkeypatch.delenv("WARMBAND_NOTICE_PASSWORD")
-        assert "WARMBAND_NOTICE_PASSWORD is not set" in sent(made)
+        mentions(sent(made), "WARMBAND_NOTICE_PASSWORD")
     assert [*dict.fromkeys(asked)] == [(b"hpo", b"hunter2"), (b"hpo", b"hunter3")]

@@ -18,6 +18,7 @@ from hpo.notices.webhook import post
 from hpo.record.store import Store
 from tests.support.noticed import ended_job, notice
 from tests.support.receivers import Hook
+from tests.support.refusals import mentions
 
 SECRET = "hunter2"
 
@@ -61,20 +62,20 @@ def test_what_may_go_better_is_tried_again_with_the_same_id(receiver: Hook, stat
 @pytest.mark.parametrize("status", [400, 401, 404, 410])
 def test_what_will_not_go_better_is_not_tried_again(receiver: Hook, status: int) -> None:
     receiver.answers = [status]
-    assert sent(Webhook(url=receiver.url)) == f"it answered {status}"
+    mentions(sent(Webhook(url=receiver.url)), status)
     assert len(receiver.posted) == 1
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_redirects_are_not_followed(receiver: Hook, status: int) -> None:
     receiver.answers = [status]
-    assert sent(Webhook(url=receiver.url)).startswith(f"it answered {status}, and redirects are not followed")
+    mentions(sent(Webhook(url=receiver.url)), status, "redirects", "URL")
     assert [posted.path for posted in receiver.posted] == ["/"]
 
 
 def test_attempts_end_with_their_time(receiver: Hook) -> None:
     receiver.answers = [500]
-    assert sent(Webhook(url=receiver.url), 0.5).startswith("it answered 500 (attempt ")
+    mentions(sent(Webhook(url=receiver.url), 0.5), 500, "attempt")
     assert len(receiver.posted) > 1
 
 
@@ -83,7 +84,9 @@ def test_nobody_who_listens_is_said_without_the_url(monkeypatch: pytest.MonkeyPa
         port = server.getsockname()[1]
     monkeypatch.setenv("WARMBAND_NOTICE_URL", f"http://127.0.0.1:{port}/{SECRET}")
     said = sent(Webhook(url_variable="WARMBAND_NOTICE_URL"), 0.1)
-    assert said == "no answer: Connection refused (attempt 4, the last)"
+    mentions(said, "Connection refused", "attempt", 4)
+    assert SECRET not in said
+    assert str(port) not in said
 
 
 @pytest.mark.parametrize("url", [f"ftp://host/{SECRET}", f"http://host/{SECRET} x", f"http://{SECRET}@host/", ""])
@@ -121,7 +124,8 @@ def test_a_server_that_answers_letter_by_letter_is_given_up(
         over.set()
         thread.join(10)
     assert receiver.events() == ["ended"]
-    assert said == [
-        "warning: notice of ended not sent to slow (webhook, 127.0.0.1): no answer within 1 s",
-        "notice of ended sent to fast (webhook, 127.0.0.1)",
-    ]
+    late, ready = said
+    assert late.startswith("warning: ")
+    mentions(late, "ended", "slow", "127.0.0.1", "1 s")
+    assert not ready.startswith("warning: ")
+    mentions(ready, "ended", "fast", "127.0.0.1")

@@ -16,6 +16,7 @@ from hpo.observers.callbacks import Callbacks, JobEnd, JobStart, TrialEnd, Trial
 from hpo.record.store import JobRow, ReportRow, Store, TrialRow
 from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
 from hpo.strategies.hyperband import Cut
+from tests.support.refusals import mentions
 from tests.support.simulated import METRIC, PLAN, rising, simulate
 from trainers.errors import WarmbandError
 from trainers.gangs.messages import Assignment, Report
@@ -200,7 +201,9 @@ def test_our_own_errors_are_said_without_a_traceback() -> None:
 
     said: list[str] = []
     Callbacks([Quiet()], said.append).job_start(None)  # type: ignore[arg-type]
-    assert said == ["warning: MLflow does not answer"]
+    [line] = said
+    mentions(line, "warning", "MLflow does not answer")
+    assert "Traceback" not in line
 
 
 class Broken(Callback):
@@ -218,8 +221,7 @@ def test_a_callback_that_raises_is_told_of_once_and_stops_nobody(tmp_path: Path)
     said = run(tmp_path, [Broken(), notes])
     assert sum(map(len, notes.steps.values())) == PLAN.resource
     assert sum("no room on the wall" in text for text in said) == 1
-    assert "Broken.on_trial_report raised, and the job goes on" in said[0]
-    assert "Traceback" in said[0]
+    mentions(said[0], "warning", "Broken.on_trial_report", "Traceback")
     rungs = {rung for bracket in PLAN.brackets for rung in bracket.rungs[:-1]}
     assert sum("Broken.on_rung" in text for text in said) == len(rungs)
 

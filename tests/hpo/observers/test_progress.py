@@ -18,6 +18,7 @@ from hpo.observers.progress import Goal, PlainProgress
 from hpo.search.observer import INTERRUPTED
 from hpo.search.trial import UNTUNED
 from hpo.text import clock_time, first_line, in_bytes, packed, roughly
+from tests.support.refusals import mentions, missing_names
 from tests.support.simulated import METRIC, PLAN, rising, simulate
 from tests.support.watched import Watched
 from trainers.errors import DivergedError
@@ -39,30 +40,33 @@ def test_a_line_an_event_with_the_seconds_in_front() -> None:
     assert all(re.fullmatch(r" *\d+\.\d s  \S.*", line) for line in lines)
     seconds = [float(line.split()[0]) for line in lines]
     assert seconds == sorted(seconds)
-    text = "\n".join(lines)
-    assert "1 gang up, 3 starting" in text
-    assert "4 gangs up, 0 starting" in text
-    assert "bracket 1 of 4 at 1 unit: 4 went on, 7 stopped" in text
-    assert "bracket 3 of 4 at 10 units: 2 went on, 3 stopped" in text
+    for names in (
+        ("1 gang", "3 starting"),
+        ("4 gangs", "0 starting"),
+        ("bracket 1", 4, "1 unit", 7, "stopped"),
+        ("bracket 3", 4, "10 units", 2, 3, "stopped"),
+    ):
+        assert any(not missing_names(line, *names) for line in lines), names
     rungs = sum(len(bracket.rungs) - 1 for bracket in PLAN.brackets)
-    assert sum("went on" in line for line in lines) == rungs
+    assert sum("bracket" in line for line in lines) == rungs
     values = [float(line.split(METRIC)[1].split()[0]) for line in lines if METRIC in line]
     assert values == sorted(values)
     assert len(values) > 3
 
 
 def test_units_that_were_trained_again_are_told_once() -> None:
-    (line,) = [line for line in said(details={"repeated_reports": 2}) if "again" in line]
-    assert re.search(r"warning: \S+ trained \d+ units again, since it had no checkpoint of its rung", line)
+    (line,) = [line for line in said(details={"repeated_reports": 2}) if "checkpoint" in line]
+    mentions(line, "warning", "rung")
+    assert re.search(r"\bjob-\d+\b", line) or UNTUNED in line
+    assert re.search(r"\b\d+ units\b", line)
 
 
 def test_it_is_never_silent_for_much_more_than_a_minute() -> None:
     lines = said(unit_seconds=lambda assignment: 20.0, parallel=2)
-    still = [line for line in lines if "still running: " in line]
+    still = [line.split("  ")[-1] for line in lines if not missing_names(line, 334, "units", 30, "trials")]
     assert len(still) > 5
-    assert re.search(
-        r"still running: \d+ of 334 units, \d+ of 30 trials ended, left: at most about \d+ (s|min)", still[2]
-    )
+    assert len(re.findall(r"\b\d+\b", still[2])) == 5, "what is done of each, and what is left"
+    assert re.search(r"\b\d+ (s|min)\b", still[2])
 
 
 def test_failures_are_named_until_they_repeat_themselves() -> None:
@@ -74,10 +78,10 @@ def test_failures_are_named_until_they_repeat_themselves() -> None:
         return rising(assignment, step)
 
     failed = [line.split("  ")[-1] for line in said(curve=curve) if "fail" in line]
-    assert sum(line.endswith("failed: max_depth is wrong") for line in failed) == 3
-    assert failed.count("more trials fail with the same words; they are counted, and named no more") == 1
-    assert failed.count("job-008 failed: something else") == 1
-    assert len(failed) == 5
+    assert sum(line.endswith("max_depth is wrong") for line in failed) == 3
+    assert sum(not missing_names(line, "job-008", "something else") for line in failed) == 1
+    [more] = [line for line in failed if not line.endswith(("max_depth is wrong", "something else"))]
+    mentions(more, "trials")
 
 
 def test_trials_that_diverge_are_called_that() -> None:
@@ -87,17 +91,14 @@ def test_trials_that_diverge_are_called_that() -> None:
         return math.inf if assignment.trial_id in ("job-002", UNTUNED) else rising(assignment, step)
 
     lines = [line.split("  ")[-1] for line in said(curve=curve) if "diverge" in line]
-    assert sorted(lines) == [
-        "job-000 diverged: the loss is nan",
-        f"job-002 diverged: {METRIC} is inf at unit 1",
-        f"the un-tuned run diverged: {METRIC} is inf at unit 1",
-    ]
+    for names in (("job-000", "the loss is nan"), ("job-002", METRIC, "inf", 1), ("un-tuned", METRIC, "inf", 1)):
+        assert sum(not missing_names(line, *names) for line in lines) == 1, (names, lines)
+    assert len(lines) == 3
 
 
 def test_that_it_stops_is_said_at_once_and_once() -> None:
     lines = said(limits=Limits(max_seconds=40.0))
-    (line,) = [line for line in lines if "stopping" in line]
-    assert "stopping, max_runtime_in_seconds reached: " in line
+    (line,) = [line for line in lines if "max_runtime_in_seconds" in line]
     assert "Ctrl-C" not in line
 
 
@@ -107,8 +108,8 @@ def test_after_ctrl_c_it_says_what_a_second_one_does() -> None:
     state = replace(simulate()[0].state, stopped=INTERRUPTED, gangs_busy=2)
     for _ in range(2):
         watcher.progress(state)
-    (line,) = [line for line in lines if "stopping" in line]
-    assert line.endswith("trials end at their next report, within 15 s; Ctrl-C again stops now")
+    (line,) = [line for line in lines if INTERRUPTED in line]
+    mentions(line.replace(INTERRUPTED, ""), "15 s", "Ctrl-C")
 
 
 # ---- which of the two

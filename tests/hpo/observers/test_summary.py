@@ -19,6 +19,7 @@ from hpo.record.tables import encode
 from hpo.search.trial import UNTUNED
 from hpo.strategies.hyperband import lay_out, run_all
 from hpo.yaml_core import load
+from tests.support.refusals import mentions, missing_names
 from tests.support.simulated import METRIC, PLAN, rising, simulate
 from trainers import XGBoostTrainer
 from trainers.gangs.messages import Assignment
@@ -70,8 +71,8 @@ def test_the_plan_has_a_line_a_kind_of_bracket_and_the_most_it_can_use() -> None
     for bracket in PLAN.brackets:
         line = "  ->  ".join(f"{size} to {rung}" for rung, size in zip(bracket.rungs, bracket.sizes, strict=True))
         assert line in text
-    assert f"At most {PLAN.resource} of the 900 units of 30 full trials: {PLAN.resource / 900:.0%}." in text
-    assert "334 of the 900" in text
+    assert PLAN.resource == 334
+    mentions(text.splitlines()[-1], 334, 900, 30, "37%")
     assert " x " not in text
 
 
@@ -86,7 +87,7 @@ def test_brackets_that_are_alike_are_counted() -> None:
 
 
 def test_a_search_that_stops_nothing_uses_all() -> None:
-    assert "At most 50 of the 50 units of 5 full trials: 100%." in printed(show_plan(run_all(5, 10)))
+    mentions(printed(show_plan(run_all(5, 10))).splitlines()[-1], 50, 5, "100%")
 
 
 # ---- after
@@ -94,20 +95,18 @@ def test_a_search_that_stops_nothing_uses_all() -> None:
 
 def test_the_summary_of_a_whole_job() -> None:
     text, summary = shown(static={"eta": 0.25})
-    assert text.splitlines()[0].strip() == "job: Completed"
+    mentions(text.splitlines()[0], "job", "Completed")
     found = rows(text)
-    assert found["trials"] == "8 completed, 22 stopped"
-    assert found["units used"] == "334 of 900 possible (37.1%)"
+    mentions(found["trials"], "8 completed", "22 stopped")
+    mentions(found["units used"], 334, 900, "37.1%")
     best = summary["best"]
-    assert (
-        found["best"]
-        == f"{METRIC} {best['value']:.5f} ({best['trial']}, 30 units) eta={best['hyperparameters']['eta']:.4g}"
-    )
-    assert found["un-tuned"] == f"{METRIC} {0.25 * (1 - 0.9**30):.5f} (static hyperparameters, 30 units)"
-    assert "on 4 gangs, training from" in found["wall time"]
+    mentions(found["best"], f"{METRIC} {best['value']:.5f}", best["trial"], "30 units")
+    mentions(found["best"], f"eta={best['hyperparameters']['eta']:.4g}")
+    mentions(found["un-tuned"], f"{METRIC} {0.25 * (1 - 0.9**30):.5f}", "static", "30 units")
+    mentions(found["wall time"], "4 gangs", "training", f"{summary['first_step_seconds']:.1f} s")
     for kind, seconds in summary["worker_seconds"].items():
-        assert f"{kind} {seconds:.1f}" in found["billed"]
-    assert found["billed"].startswith(f"{sum(summary['worker_seconds'].values()):.1f} worker-seconds: starting ")
+        mentions(found["billed"], kind, f"{seconds:.1f}")
+    mentions(found["billed"], f"{sum(summary['worker_seconds'].values()):.1f} worker-seconds")
     assert "reason" not in found
 
 
@@ -119,8 +118,7 @@ def test_money_stands_behind_worker_seconds_where_there_are_prices() -> None:
     assert (cost["currency"], cost["per_worker_hour"]) == ("EUR", 36.0)
     assert cost["total"] == pytest.approx(total / 100) == pytest.approx(sum(cost["by_kind"].values()))
     assert cost["by_kind"].keys() == summary["worker_seconds"].keys()
-    billed = rows(text)["billed"]
-    assert billed.startswith(f"{total:.1f} worker-seconds, {total / 100:.2f} EUR: starting ")
+    mentions(rows(text)["billed"], f"{total:.1f} worker-seconds", f"{total / 100:.2f} EUR", "starting")
 
 
 def test_a_summary_of_an_older_warmband_can_be_shown() -> None:
@@ -133,8 +131,8 @@ def test_the_noise_of_the_objective_is_said_where_it_is_known() -> None:
     controller, _, _ = simulate()
     summary = summarize(controller, PLAN, lambda value: value / 50, TRAINER)
     assert summary["best"]["standard_error"] == summary["best"]["value"] / 50
-    line = f"standard error of one {METRIC}, from its rows: {summary['best']['standard_error']:.4f}"
-    assert line in rows(printed(show_summary("job", "Completed", METRIC, summary)))["best"]
+    best = rows(printed(show_summary("job", "Completed", METRIC, summary)))["best"]
+    mentions(best, "standard error", METRIC, f"{summary['best']['standard_error']:.4f}")
     assert "standard error" not in shown()[0]
 
 
@@ -144,7 +142,7 @@ def test_the_same_metric_on_other_rows_stands_beside() -> None:
     value = summary["best"]["value"]
     summary["best"]["metrics"] = {"test:auc": 0.125, METRIC: value, "test:logloss": 0.5}
     found = rows(printed(show_summary("job", "Completed", METRIC, summary)))
-    assert found["best"].startswith(f"{METRIC} {value:.5f}, test:auc 0.12500 (")
+    mentions(found["best"], f"{METRIC} {value:.5f}", "test:auc 0.12500")
     assert "logloss" not in found["best"]
 
 
@@ -158,13 +156,14 @@ def test_the_record_can_keep_it() -> None:
 
 def test_why_it_was_stopped_comes_first() -> None:
     text, summary = shown("Stopped", parallel=2, limits=Limits(max_seconds=60.0))
-    assert text.splitlines()[0].strip() == "job: Stopped"
+    mentions(text.splitlines()[0], "job", "Stopped")
     assert text.splitlines()[1].split("  ")[1:2] == ["reason"]
     assert rows(text)["reason"] == summary["stopped"]
-    assert re.fullmatch(r"max_runtime_in_seconds reached: \d+\.\d s of 60 s", summary["stopped"])
+    mentions(summary["stopped"], "max_runtime_in_seconds", "60 s")
+    assert re.search(r"\b\d+\.\d s\b", summary["stopped"])
     used = summary["resource_used"]
     assert 0 < used < PLAN.resource
-    assert rows(text)["units used"].startswith(f"{used} of 900 possible")
+    mentions(rows(text)["units used"], used, 900)
 
 
 def test_failed_trials_are_counted() -> None:
@@ -175,7 +174,7 @@ def test_failed_trials_are_counted() -> None:
 
     text, summary = shown(curve=curve)
     assert summary["trials"]["Failed"] == 2
-    assert "stopped, 2 failed 2 trials, first job-003: max_depth must be positive" in rows(text)["trials"]
+    mentions(rows(text)["trials"], "2 failed", "2 trials", "job-003", "max_depth must be positive")
 
 
 @pytest.mark.parametrize("untuned", [0.5, 2.0])
@@ -183,8 +182,9 @@ def test_an_untuned_run_that_no_trial_is_better_than_is_called_that(untuned: flo
     def curve(assignment: Assignment, step: int) -> float:
         return untuned if assignment.trial_id == UNTUNED else 1.0
 
-    found = rows(shown(curve=curve)[0])["un-tuned"]
-    assert found.endswith("tuning found nothing better than the un-tuned run") == (untuned > 1)
+    text, summary = shown(curve=curve)
+    assert summary["untuned"]["ahead"] == (untuned > 1)
+    assert missing_names(rows(text)["un-tuned"], "tuning") == ([] if untuned > 1 else ["tuning"])
 
 
 def test_an_untuned_run_that_failed_says_why() -> None:
@@ -193,7 +193,7 @@ def test_an_untuned_run_that_failed_says_why() -> None:
             raise ValueError("num_class must be given")
         return rising(assignment, step)
 
-    assert rows(shown(curve=curve)[0])["un-tuned"] == "failed: num_class must be given"
+    mentions(rows(shown(curve=curve)[0])["un-tuned"], "failed", "num_class must be given")
 
 
 def test_square_brackets_are_printed_as_they_are() -> None:
@@ -209,7 +209,7 @@ def test_square_brackets_are_printed_as_they_are() -> None:
     summary["best"]["hyperparameters"] = {"booster": "[gbtree]"}
     summary["best"]["checkpoint"] = "/jobs/[a]/000030"
     found = rows(printed(show_summary("job", "Completed", METRIC, summary)))
-    assert found["un-tuned"] == "failed: [bold] is in [/no/such/file]"
+    mentions(found["un-tuned"], "failed", "[bold] is in [/no/such/file]")
     assert found["best"].endswith("booster=[gbtree]")
     assert "/jobs/[a]/000030" in printed(show_next("job", summary))
 
@@ -218,7 +218,7 @@ def test_an_untuned_run_without_a_value_says_that() -> None:
     def curve(assignment: Assignment, step: int) -> float:
         return math.nan if assignment.trial_id == UNTUNED else rising(assignment, step)
 
-    assert rows(shown(curve=curve)[0])["un-tuned"] == "diverged after 30 units: validation:auc is nan at unit 1"
+    mentions(rows(shown(curve=curve)[0])["un-tuned"], "diverged", "30 units", "validation:auc", "nan", 1)
 
 
 def test_details_of_the_best_have_a_line_where_they_are_short() -> None:
@@ -237,7 +237,8 @@ def test_trials_that_diverged_are_counted_as_that() -> None:
 
     text, summary = shown(curve=curve)
     assert summary["trials"] == {"Completed": 8, "Stopped": 20, "Diverged": 2, "Failed": 0}
-    assert rows(text)["trials"] == "8 completed, 20 stopped, 2 diverged"
+    mentions(rows(text)["trials"], "8 completed", "20 stopped", "2 diverged")
+    assert "failed" not in rows(text)["trials"]
     assert summary["errors"] == []
 
 
@@ -248,16 +249,17 @@ def test_without_an_untuned_run_there_is_no_line_for_it() -> None:
 def test_a_job_without_a_finite_value_has_no_best() -> None:
     text, summary = shown(curve=lambda assignment, step: math.nan)
     assert summary["best"] is None
-    assert rows(text)["best"] == "none: no trial reported a finite value"
-    assert show_next("job", summary).plain == "To look again: hpo describe job, hpo trials job"
+    mentions(rows(text)["best"], "none", "finite")
+    following = mentions(show_next("job", summary).plain, "hpo describe job", "hpo trials job")
+    assert "hyperparameters" not in following
 
 
 def test_a_job_that_did_nothing_says_so() -> None:
     text, summary = shown("Stopped", limits=Limits(max_seconds=-1.0), untuned=False)
     assert summary["first_step_seconds"] is None
     assert rows(text)["trials"] == "none"
-    assert rows(text)["units used"] == "0 of 900 possible (0.0%)"
-    assert "training from" not in text
+    mentions(rows(text)["units used"], 0, 900, "0.0%")
+    assert missing_names(rows(text)["wall time"], "training") == ["training"]
 
 
 @pytest.mark.parametrize(("best_value", "resource"), [(False, 30), (True, 20)])
@@ -271,7 +273,7 @@ def test_the_best_so_far_is_said_with_its_units(best_value: bool, resource: int)
 
 
 def test_one_gang_is_one_gang() -> None:
-    assert "on 1 gang," in rows(shown(parallel=1)[0])["wall time"]
+    mentions(rows(shown(parallel=1)[0])["wall time"], "1 gang")
 
 
 def test_rows_that_other_parts_of_a_job_fill_in() -> None:
@@ -282,7 +284,7 @@ def test_rows_that_other_parts_of_a_job_fill_in() -> None:
     found = rows(printed(show_summary("job", "Completed", METRIC, summary)))
     assert found["reason"] == "the target value was reached"
     assert found["probe"] == "one worker would be faster"
-    assert found["checkpoints"] == "5 kept, 1.2 MB of 9.8 MB written"
+    mentions(found["checkpoints"], "5 kept", "1.2 MB", "9.8 MB")
 
 
 def test_the_first_distinct_errors_are_shown() -> None:
@@ -292,16 +294,23 @@ def test_the_first_distinct_errors_are_shown() -> None:
         {"error": "out of memory", "trials": 1, "first": "job-004", "logs": ""},
     ]
     found = rows(printed(show_summary("job", "Failed", METRIC, summary)))["trials"]
-    assert "7 trials, first job-001: max_depth [x] is -3; logs: /logs 1 trial, first job-004: out of memory" in found
+    mentions(found, "7 trials", "job-001", "max_depth [x] is -3", "/logs", "1 trial", "job-004", "out of memory")
 
 
 # ---- what to do next
 
 
+def block(text: str, start: str) -> str:
+    """The lines from one that begins so, up to the next heading."""
+    lines = text[text.index(start) :].splitlines()
+    end = next(at for at, line in enumerate(lines) if line.endswith(":") and not line.startswith(" "))
+    return "\n".join(lines[:end])
+
+
 def test_the_best_configuration_can_be_pasted_into_a_job_file() -> None:
     _, summary = shown(static=TRAINER.hyperparameters)
     text = show_next("job", summary).plain
-    pasted = text[text.index("  hyperparameters:") : text.index("the same in Python")]
+    pasted = block(text, "  hyperparameters:")
     found = load(f"trainer:\n  type: xgboost\n{pasted}")["trainer"]["hyperparameters"]
     best = summary["best"]["hyperparameters"]
     assert found == {**TRAINER.hyperparameters, **best, "num_round": 30}
@@ -312,7 +321,7 @@ def test_the_best_configuration_can_be_pasted_into_python() -> None:
     _, summary = shown(static=TRAINER.hyperparameters)
     text = show_next("job", summary).plain
     names: dict[str, Any] = {}
-    exec(text[text.index("from trainers import") : text.index("its model")], names)
+    exec(block(text, "from trainers import"), names)
     trainer = names["trainer"]
     assert isinstance(trainer, XGBoostTrainer)
     assert trainer.hyperparameters == {**TRAINER.hyperparameters, **summary["best"]["hyperparameters"], "num_round": 30}
@@ -329,7 +338,7 @@ def test_a_trainer_of_a_users_own_can_be_pasted_too() -> None:
     summary["best"]["trainer"] = OwnTrainer(hyperparameters={"eta": 0.1}).to_json()
     text = show_next("job", summary).plain
     names: dict[str, Any] = {}
-    exec(text[text.index("from trainers import") : text.index("its model")], names)
+    exec(block(text, "from trainers import"), names)
     assert type(names["trainer"]) is OwnTrainer
     assert "HyperparameterTuner.attach('job', allow_code=True).best_estimator().model()" in text
 
@@ -352,7 +361,7 @@ def test_how_the_model_is_loaded() -> None:
     for secret in ("postgresql://me:planted@host/db", "postgresql://me@host/db?password=planted"):
         text = show_next("job", summary, secret).plain
         assert "planted" not in text
-        assert "with the store's URL in WARMBAND_STORE:\n" in text
+        mentions(text, "WARMBAND_STORE")
         assert "HyperparameterTuner.attach('job').best_estimator().model()" in text
     assert (
         "attach('job', store='postgresql://me@host/db')" in show_next("job", summary, "postgresql://me@host/db").plain

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from hpo.record.store import Store
 from tests.support.at_once import LIGHT, ROOT
 from tests.support.postgres import PASSWORD
+from tests.support.refusals import mentions, refuses, refuses_each
 from tests.support.rows import job, report, sqlite_url
 from trainers.errors import ConfigurationError, WarmbandError
 
@@ -22,9 +23,7 @@ from trainers.errors import ConfigurationError, WarmbandError
 @pytest.mark.parametrize("content", [b"not a database\n" * 1000, b"x" * 100])
 def test_a_file_that_is_no_database_is_refused(tmp_path, content):
     (tmp_path / "store.db").write_bytes(content)
-    with pytest.raises(
-        ConfigurationError, match=r"store\.db cannot be opened: file is not a database; .*WARMBAND_STORE"
-    ):
+    with refuses(ConfigurationError, field=f"{tmp_path}/store.db", value="database", remedy="WARMBAND_STORE"):
         Store(sqlite_url(tmp_path))
     assert (tmp_path / "store.db").read_bytes() == content
 
@@ -37,7 +36,7 @@ def test_a_file_that_was_cut_is_said_to_be(tmp_path):
     whole = (tmp_path / "store.db").read_bytes()
     for share in (0.1, 0.5, 0.9):
         (tmp_path / "store.db").write_bytes(whole[: int(len(whole) * share)])
-        with pytest.raises(WarmbandError, match=r"store\.db cannot be (opened|read): .*malformed"):
+        with refuses(WarmbandError, field=f"{tmp_path}/store.db", value="malformed", remedy="WARMBAND_STORE"):
             read_all(tmp_path)
 
 
@@ -49,7 +48,7 @@ def read_all(folder: Path) -> None:
 def test_a_store_that_may_only_be_read_is_refused_when_a_job_is_made(local, tmp_path):
     with Store(f"sqlite:///file:{tmp_path}/store.db?mode=ro&uri=true") as store:
         assert store.job("bank").name == "bank"
-        with pytest.raises(WarmbandError, match=r"cannot be written: attempt to write a readonly database; .*WARMBAND"):
+        with refuses(WarmbandError, field=f"{tmp_path}/store.db", value="readonly", remedy="WARMBAND_STORE"):
             store.create_job(job("other"))
 
 
@@ -84,34 +83,34 @@ def test_a_full_disk_and_a_read_only_folder_are_refused(tmp_path, kind, message)
     )
     if "denied" in done.stderr or "not permitted" in done.stderr:
         pytest.skip("cannot mount a file system here")
-    assert re.match(
-        rf"(ConfigurationError|WarmbandError) the store at sqlite:///{tmp_path}/store.db cannot be (opened|written): "
-        rf".*{message}.*WARMBAND_STORE$",
-        done.stdout.strip(),
-    ), done
+    assert re.match(rf"(ConfigurationError|WarmbandError) .*{message}", done.stdout), done
+    assert len(done.stdout.splitlines()) == 1
+    mentions(done.stdout, f"sqlite:///{tmp_path}/store.db", "WARMBAND_STORE")
 
 
 # ---- URLs
 
 
-@pytest.mark.parametrize(
-    ("url", "message"),
-    [
-        ("no url", "cannot be used"),
-        ("mysql://host/db", "it names mysql"),
-        ("sqlite://", "in memory"),
-        ("sqlite:///:memory:", "in memory"),
-        ("sqlite:////nowhere/at/all/store.db", "cannot be opened: there is no folder /nowhere/at/all"),
-        ("sqlite:////tmp", "cannot be opened: /tmp is a folder, not a file"),
-    ],
-)
-def test_a_wrong_url_is_an_error_that_says_what_to_give(url, message):
-    with pytest.raises(ConfigurationError, match=f"{message}.*WARMBAND_STORE"):
-        Store(url)
+def test_a_wrong_url_is_an_error_that_says_what_to_give():
+    forms = ("URL", "sqlite", "postgresql", "WARMBAND_STORE")
+    refuses_each(
+        [
+            (lambda: Store("no url"), forms),
+            (lambda: Store("mysql://host/db"), ("mysql", *forms)),
+            (lambda: Store("sqlite://"), ("memory", *forms)),
+            (lambda: Store("sqlite:///:memory:"), ("memory", *forms)),
+            (
+                lambda: Store("sqlite:////nowhere/at/all/store.db"),
+                ("sqlite:////nowhere/at/all/store.db", "folder", "WARMBAND_STORE"),
+            ),
+            (lambda: Store("sqlite:////tmp"), ("sqlite:////tmp", "folder", "file", "WARMBAND_STORE")),
+        ],
+        ConfigurationError,
+    )
 
 
 def test_a_server_that_is_not_there_is_an_error_of_ours():
-    with pytest.raises(ConfigurationError, match=r"cannot be opened: .*refused.*WARMBAND_STORE"):
+    with refuses(ConfigurationError, field="127.0.0.1:1/none", value="refused", remedy="WARMBAND_STORE"):
         Store("postgresql+psycopg://me:secret@127.0.0.1:1/none")
 
 
@@ -134,7 +133,7 @@ def test_where_the_store_is(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("WARMBAND_HOME", str(tmp_path / "file"))
     monkeypatch.delenv("WARMBAND_STORE")
-    with pytest.raises(ConfigurationError, match="WARMBAND_HOME"):
+    with refuses(ConfigurationError, field="WARMBAND_HOME", value=str(tmp_path / "file"), remedy="folder"):
         Store()
 
 
@@ -147,10 +146,10 @@ def test_the_url_may_be_in_a_file(tmp_path, monkeypatch):
     Store().close()
     assert (tmp_path / "first.db").is_file()
     monkeypatch.delenv("WARMBAND_STORE")
-    for wrong, message in (("nowhere", "cannot be read: .*No such file"), ("empty", "is empty; write the store's URL")):
-        (tmp_path / "empty").touch()
+    (tmp_path / "empty").touch()
+    for wrong in ("nowhere", "empty"):
         monkeypatch.setenv("WARMBAND_STORE_FILE", str(tmp_path / wrong))
-        with pytest.raises(ConfigurationError, match=f"WARMBAND_STORE_FILE, .*{wrong}, {message}"):
+        with refuses(ConfigurationError, field="WARMBAND_STORE_FILE", value=str(tmp_path / wrong), remedy="URL"):
             Store()
 
 

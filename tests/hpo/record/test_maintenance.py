@@ -18,10 +18,11 @@ from typer.testing import CliRunner
 
 from hpo.cli import app
 from hpo.record import maintenance as upkeep
-from hpo.record.schema import SCHEMA_VERSION
+from hpo.record.schema import SCHEMA_VERSION, revisions
 from hpo.record.store import LineRow, Store, TrialRow
 from tests.support.postgres import PASSWORD, Postgres
 from tests.support.processes import python
+from tests.support.refusals import mentions, missing_names, refuses
 from tests.support.rows import bill, job, report, silence, until
 from tests.support.schemas import VERSIONS, execute
 from trainers.errors import ConfigurationError, WarmbandError
@@ -58,8 +59,11 @@ def test_an_older_store_is_brought_up_and_told_what_was_done(database):
     execute(database, *VERSIONS[2].split(";\n")[:-1])
     code, printed = hpo("upgrade", url=database)
     assert code == 0
-    assert f"went from schema 3 to {SCHEMA_VERSION}\n  The size of the gang that a row of the ledger bills." in printed
-    assert "drives it.\n" in printed
+    lines = [line.strip() for line in printed.splitlines()]
+    head = next(place for place, line in enumerate(lines) if not missing_names(line, 3, SCHEMA_VERSION))
+    steps = lines[head + 1 : head + 1 + SCHEMA_VERSION - 3]
+    assert steps == revisions()[3:], "a line for each, whatever the width"
+    mentions(steps[0], "gang", "ledger")
     assert PASSWORD not in printed
     again = upkeep.upgrade(database)
     assert (again.before, again.after, again.steps) == (SCHEMA_VERSION, SCHEMA_VERSION, [])
@@ -97,10 +101,10 @@ def test_rows_that_belong_to_nothing_are_found(store, database):
     )
     problems = upkeep.check(database).problems
     assert len(problems) == 3
-    assert problems[0].startswith("1 rows of reports are of no job that is there, of job 'lost'")
-    assert problems[1].startswith("1 rows of ledger are of no job that is there, of job 'lost'")
-    assert problems[2].startswith("2 rows of reports are of no trial that is there, of job 'bank'")
-    with pytest.raises(WarmbandError, match="are of no trial"):
+    mentions(problems[0], 1, "reports", "lost")
+    mentions(problems[1], 1, "ledger", "lost")
+    mentions(problems[2], 2, "reports", "trial", "bank")
+    with refuses(WarmbandError, field=("reports", "ledger", "trial"), value="lost", remedy="bank"):
         RUNNER.invoke(app, ["db", "check", "--store", database], catch_exceptions=False)
 
 
@@ -111,11 +115,10 @@ def test_a_job_that_nobody_drives_is_named(store, database):
     with store.writer("driven"):
         abandoned = upkeep.check(database).abandoned
     assert list(abandoned) == ["left"]
-    assert re.fullmatch(r"process 41 on node-7, last heard of 3\d\d s ago", abandoned["left"])
+    assert re.search(r"\b3\d\d s\b", mentions(abandoned["left"], 41, "node-7"))
     done = RUNNER.invoke(app, ["db", "check", "--store", database])
     assert done.exit_code == 0, "it is the jobs that are to be resumed; the store is well"
-    assert "nobody drives left: it was process 41 on node-7" in done.stdout
-    assert "hpo resume left" in done.stdout
+    mentions(done.stdout, "left", 41, "node-7", "hpo resume left")
 
 
 @pytest.mark.process
@@ -125,8 +128,8 @@ def test_an_older_or_empty_store_is_a_problem_with_a_remedy(database):
     execute(database, "UPDATE warmband_version SET version_num = '0004'")
     code, printed = hpo("check", url=database)
     assert code == 1
-    assert f"its schema is 4, this Warmband's is {SCHEMA_VERSION}; run `hpo db upgrade`" in printed
     assert url in printed
+    mentions(printed.replace(url, ""), 4, SCHEMA_VERSION, "hpo db upgrade")
 
 
 def test_a_damaged_file_is_found(tmp_path):
@@ -145,7 +148,7 @@ def test_a_damaged_file_is_found(tmp_path):
 
 
 def test_a_file_that_is_not_there_is_not_made(tmp_path):
-    with pytest.raises(ConfigurationError, match=r"there is no store at .*none\.db"):
+    with refuses(ConfigurationError, field=f"{tmp_path}/none.db", remedy="WARMBAND_STORE"):
         upkeep.check(f"sqlite:///{tmp_path}/none.db")
     assert not (tmp_path / "none.db").exists()
 

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from hpo.cli import app
 from hpo.record.store import Store
 from tests.support.records import made_up, write
+from tests.support.refusals import mentions, refuses
 from trainers.errors import ConfigurationError
 
 
@@ -31,21 +32,24 @@ def report(*arguments: str) -> str:
 
 def test_a_page_is_written_here_and_its_verdict_said(tmp_path: Path) -> None:
     said = report("bank").splitlines()
-    assert said[0].startswith("Tuning raised validation:auc from ")
-    assert said[1:] == ["Wrote bank.html"]
-    assert said[0] in (tmp_path / "bank.html").read_text(encoding="utf-8")
+    verdict, written = said
+    mentions(verdict, "validation:auc")
+    mentions(written, "bank.html")
+    assert verdict in (tmp_path / "bank.html").read_text(encoding="utf-8")
 
 
 def test_several_names_make_one_page(tmp_path: Path) -> None:
-    assert report("bank", "churn").endswith("Wrote bank-churn.html\n")
-    assert "Side by side" in (tmp_path / "bank-churn.html").read_text(encoding="utf-8")
+    mentions(report("bank", "churn").splitlines()[-1], "bank-churn.html")
+    mentions((tmp_path / "bank-churn.html").read_text(encoding="utf-8"), "bank", "churn")
 
 
 def test_pictures_are_written_where_they_are_asked_for(tmp_path: Path) -> None:
     said = report("bank", "-o", "other.html", "--pictures", "pictures")
     written = sorted(path.name for path in (tmp_path / "pictures").iterdir())
     assert {"learning-curves.png", "learning-curves.svg", "brackets.png"} <= set(written)
-    assert said.endswith(f"Wrote other.html\nWrote {len(written)} pictures to pictures\n")
+    *_, page, pictures = said.splitlines()
+    mentions(page, "other.html")
+    mentions(pictures, len(written), "pictures")
 
 
 def test_a_page_that_is_there_is_written_anew(tmp_path: Path) -> None:
@@ -55,15 +59,15 @@ def test_a_page_that_is_there_is_written_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error"),
+    ("arguments", "names"),
     [
-        (["bnak"], "no job named 'bnak' in .*; did you mean 'bank'"),
-        (["bank", "bank"], "'bank' is named twice; give each job once"),
-        (["bank", "-o", "gone/x.html"], "--output 'gone/x.html' cannot be written: No such file or directory"),
-        (["bank", "--pictures", "bank.html/x"], "--pictures 'bank.html/x' cannot be written: Not a directory"),
-        (["bank", "--store", "sqlite:///other.db"], "no job named 'bank' in .*; it has none"),
+        (["bnak"], ("'bnak'", "'bank'", "warmband.db")),
+        (["bank", "bank"], ("'bank'",)),
+        (["bank", "-o", "gone/x.html"], ("--output", "gone/x.html", "No such file or directory")),
+        (["bank", "--pictures", "bank.html/x"], ("--pictures", "bank.html/x", "Not a directory")),
+        (["bank", "--store", "sqlite:///other.db"], ("'bank'", "sqlite:///other.db")),
     ],
 )
-def test_what_is_wrong_is_said(arguments: list[str], error: str) -> None:
-    with pytest.raises(ConfigurationError, match=error):
+def test_what_is_wrong_is_said(arguments: list[str], names: tuple[str, ...]) -> None:
+    with refuses(ConfigurationError, field=names):
         report(*arguments)

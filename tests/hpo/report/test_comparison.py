@@ -10,6 +10,7 @@ import pytest
 from hpo.report import JobData, Measured, Table, comparison_page
 from hpo.report.pictures.figure import Figure
 from tests.support.records import made_up
+from tests.support.refusals import mentions
 
 
 def job(name: str, error: float | None = 0.01, **spec: Any) -> JobData:
@@ -59,7 +60,7 @@ def test_a_difference_has_the_error_of_both_scores() -> None:
 def test_jobs_after_different_things_have_no_difference_and_columns_of_their_own() -> None:
     other = job("another", objective_metric_name="validation:logloss")
     page = comparison_page([job("one"), other])
-    assert "cannot be ranked" in page.verdict
+    mentions(page.verdict, "validation:auc", "validation:logloss")
     results, differences = tables(job("one"), other)[:2]
     assert differences.rows[0][1] is None
     assert results.rows[0][4:6] == [None, None]
@@ -68,12 +69,12 @@ def test_jobs_after_different_things_have_no_difference_and_columns_of_their_own
 
 @pytest.mark.parametrize(
     ("prints", "said"),
-    [(("x", "x"), "from the same rows"), (("x", "y"), "from different rows"), (("x", ""), "")],
+    [(("x", "x"), ("same", "rows")), (("x", "y"), ("different", "rows")), (("x", ""), ())],
 )
-def test_whether_scores_are_of_the_same_rows_is_said(prints: tuple[str, str], said: str) -> None:
+def test_whether_scores_are_of_the_same_rows_is_said(prints: tuple[str, str], said: tuple[str, ...]) -> None:
     jobs = [job(name, inputs=inputs(found)) for name, found in zip(("one", "another"), prints, strict=True)]
     note = comparison_page(jobs).sections[0].note
-    assert said in note
+    mentions(note, *said)
     assert bool(said) is bool(note)
 
 

@@ -14,6 +14,7 @@ from hpo.report.pictures.curves import curves, headline, learning_curves, thinne
 from hpo.strategies.hyperband import lay_out
 from tests.support.calls import calls_of
 from tests.support.records import made_up
+from tests.support.refusals import mentions, missing_names
 
 LENGTHS = {"untuned": 9, "t0": 9, "t1": 1, "t2": 1, "t3": 3}
 TRIALS = [
@@ -62,16 +63,14 @@ def test_every_trial_is_a_line_that_ends_where_it_was_stopped():
     assert sorted(line.get_xdata()[-1] for line in axes.lines) == sorted(LENGTHS.values())
     assert axes.get_xscale() == "log"
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "3", "9"]
-    assert legend(still) == [
-        "best, trial 0: 0.5900",
-        "un-tuned: 0.5900",
-        "2 reached 1 round",
-        "1 reached 3 rounds",
-        "1 reached 9 rounds",
-        "stopped there",
-        "trained to its end",
-    ]
-    assert headline(DATA) == "4 trials used 14 of 36 possible rounds (39%)"
+    best, untuned, one, three, nine, stopped, _ = legend(still)
+    mentions(best, "trial 0", "0.5900")
+    mentions(untuned, "un-tuned", "0.5900")
+    mentions(one, 2, "1 round")
+    mentions(three, 1, "3 rounds")
+    mentions(nine, 1, "9 rounds")
+    mentions(stopped, "stopped")
+    mentions(headline(DATA), 4, 14, 36, "39%")
 
 
 def test_the_interactive_form_holds_the_same_points():
@@ -92,7 +91,8 @@ def test_the_interactive_form_holds_the_same_points():
     }
     assert drawn.keys() == reported.keys()
     assert np.allclose([drawn[key] for key in reported], [*reported.values()], atol=1e-6)
-    assert figure.data[-2].name == figure.data[-1].name == f"best, trial {data.best.number}: 0.7842"
+    assert figure.data[-2].name == figure.data[-1].name
+    mentions(figure.data[-1].name, f"trial {data.best.number}", "0.7842")
     # A trace a rung and one for its ends, however many trials there are.
     assert len(figure.data) == 2 * 4 + 1 + 2
 
@@ -111,7 +111,8 @@ def test_a_long_curve_keeps_its_ends_and_rungs(number, most, logarithmic):
 
 def test_lines_of_two_trials_are_not_joined():
     figure = learning_curves(DATA).interactive
-    (pair,) = [trace for trace in figure.data if trace.name == "2 reached 1 round" and trace.mode == "lines"]
+    lines = [trace for trace in figure.data if trace.mode == "lines"]
+    (pair,) = [trace for trace in lines if not missing_names(trace.name or "", 2, "1 round")]
     assert np.isnan(pair.y).tolist() == [False, True, False, True]
     assert not pair.connectgaps
 
@@ -129,7 +130,8 @@ def test_ends_say_how_a_trial_ended():
 def test_a_job_that_has_just_begun_has_no_curves():
     assert learning_curves(replace(DATA, reports={})) is None
     only = learning_curves(replace(DATA, reports={"untuned": DATA.reports["untuned"]}))
-    assert [trace.name for trace in only.interactive.data] == ["un-tuned: 0.5900"]
+    (untuned,) = only.interactive.data
+    mentions(untuned.name, "un-tuned", "0.5900")
 
 
 def test_one_rung_needs_no_logarithmic_axis():
@@ -146,7 +148,7 @@ def test_a_score_far_off_does_not_flatten_all_others(far):
     figure = learning_curves(replace(data, reports={**data.reports, trial: bad}))
     low, high = figure.interactive.layout.yaxis.range
     assert 0.3 < low < high < 1
-    assert "1 report far from the others is not shown" in figure.note
+    mentions(figure.note, "1 report")
     assert learning_curves(data).interactive.layout.yaxis.range is None
 
 

@@ -11,6 +11,7 @@ from hpo.report.data import JobData
 from hpo.report.figures import job_figures
 from hpo.report.pictures.gantt import brackets
 from tests.support.records import HOSTILE, made_up, write
+from tests.support.refusals import mentions, refuses
 from trainers import TRAINERS
 from trainers.errors import ConfigurationError
 
@@ -30,7 +31,7 @@ def test_what_is_read_is_what_was_written(home):
 
 
 def test_a_mistyped_name_is_an_error(home):
-    with Store() as store, pytest.raises(ConfigurationError, match="no job named"):
+    with Store() as store, refuses(ConfigurationError, field="typo"):
         JobData.read(store, "typo")
 
 
@@ -71,7 +72,7 @@ def test_a_job_whose_driver_is_gone_has_failed():
     assert data.status == "InProgress"
     gone = replace(data, job=replace(data.job, silent=61.0))
     assert gone.status == "Failed"
-    assert "last heard of" in gone.reason
+    mentions(gone.reason, "61 s", "hpo resume made-up")
 
 
 def nothing() -> JobData:
@@ -105,7 +106,8 @@ def test_whatever_is_missing_is_left_out(data, tmp_path):
 def test_older_records_say_how_large_a_gang_was_by_what_they_billed():
     data = made_up()
     older = replace(data, ledger=tuple(replace(entry, workers=0) for entry in data.ledger))
-    assert brackets(older).title == brackets(data).title == "4 gangs of 3 workers trained for 8% of their time"
+    assert brackets(older).title == brackets(data).title
+    mentions(brackets(data).title, "4 gangs", "3 workers", "8%")
 
 
 def test_a_job_may_have_any_name():

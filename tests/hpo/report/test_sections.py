@@ -14,6 +14,7 @@ from hpo.report.page.page import Block
 from hpo.report.page.sections import OPENED_FAILURES
 from hpo.report.pictures.figure import Figure
 from tests.support.records import made_up
+from tests.support.refusals import mentions, missing_names
 
 
 def titles(data: JobData) -> list[str]:
@@ -58,8 +59,9 @@ def test_means_of_repeats_have_their_standard_errors(data: JobData) -> None:
     found, found_error = map(float, said.split(" \u00b1 "))
     assert found == pytest.approx(mean, abs=1e-4)
     assert found_error == pytest.approx(error, rel=0.1)
-    label = f"best, mean of {repeated.repeats(best)[0].trial_id} to {repeated.repeats(best)[-1].number}"
-    assert table(repeated, "Result")[label][0] == said
+    first, last = repeated.repeats(best)[0].trial_id, repeated.repeats(best)[-1].number
+    [row] = [row for label, row in table(repeated, "Result").items() if not missing_names(label, first, last)]
+    assert row[0] == said
 
 
 def test_every_picture_has_a_place_in_a_section(data: JobData) -> None:
@@ -86,21 +88,24 @@ def test_every_picture_has_a_place_in_a_section(data: JobData) -> None:
 def test_a_job_without_a_trial_has_a_page() -> None:
     empty = replace(made_up(trials=1), trials=(), untuned=None, reports={}, ledger=())
     assert titles(empty) == ["Result", "Environment"]
-    assert "No trial reported" in job_page(empty).html()
+    page = job_page(empty)
+    mentions(page.verdict, "validation:auc")
+    assert page.verdict in page.html()
 
 
 def test_a_job_of_an_older_warmband_has_a_page(data: JobData) -> None:
     old = replace(data, job=replace(data.job, summary={}, plan={}))
     assert "inputs" in old.job.spec
     spec = {name: value for name, value in old.job.spec.items() if name not in ("inputs", "environment")}
-    html = job_page(replace(old, job=replace(old.job, spec=spec))).html()
-    assert "Tuning raised" in html
+    page = job_page(replace(old, job=replace(old.job, spec=spec)))
+    mentions(page.verdict, "validation:auc", "0.7842")
+    assert page.verdict in page.html()
 
 
 def test_a_job_under_way_says_so() -> None:
     page = job_page(made_up(trials=12, ended=False))
-    assert page.verdict.startswith("Still running: ")
-    assert page.subtitle.startswith("Hyperband over 7 hyperparameters of XGBoostTrainer. InProgress, as of ")
+    mentions(page.verdict, "12 trials", "validation:auc")
+    mentions(page.subtitle, "Hyperband", "7 hyperparameters", "XGBoostTrainer", "InProgress")
 
 
 def test_scores_are_those_of_the_channel_and_of_the_others_like_it(data: JobData) -> None:
@@ -111,7 +116,8 @@ def test_scores_are_those_of_the_channel_and_of_the_others_like_it(data: JobData
     assert untuned is not None
     found = table(with_summary(data, best={"standard_error": 0.01234}), "Result")
     billed = data.billed_by_trial[data.best.trial_id]
-    assert found[f"best, {data.best.trial_id}"] == [f"{best:.4f} ± 0.0123", f"{best - 0.01:.4f}", "27", f"{billed:.2f}"]
+    [row] = [row for label, row in found.items() if not missing_names(label, data.best.trial_id)]
+    assert row == [f"{best:.4f} ± 0.0123", f"{best - 0.01:.4f}", "27", f"{billed:.2f}"]
     assert found["un-tuned"][0] == f"{untuned:.4f}"
     assert found["difference"][0] == f"{best - untuned:+.4f}"
 
@@ -120,7 +126,7 @@ def test_the_best_value_counts_where_the_job_says_so(data: JobData) -> None:
     by_best = replace(data, job=replace(data.job, spec={**data.job.spec, "objective_value": "best"}))
     best = by_best.best
     assert best is not None
-    row = table(by_best, "Result")[f"best, {best.trial_id}"]
+    [row] = [row for label, row in table(by_best, "Result").items() if not missing_names(label, best.trial_id)]
     assert row[0] == f"{best.best_objective:.4f}"
     assert row[2] == str(best.best_resource)
 
@@ -197,11 +203,10 @@ def test_a_searcher_and_a_scheduler_have_their_names(data: JobData) -> None:
         "scheduler": {"type": "shop.rules:Rules.Mine", "arguments": None},
     }
     given = with_spec(data, strategy="RayTune", strategy_config=parts)
-    assert job_page(given).subtitle.startswith("RayTune (OptunaSearch, Mine) over")
+    mentions(job_page(given).subtitle, "RayTune", "OptunaSearch", "Mine")
     (facts, *_) = [block for block in blocks(given, "Environment") if isinstance(block, Facts)]
-    assert dict(facts.items)["strategy"] == (
-        "RayTune: searcher OptunaSearch(sampler=TPESampler(n_startup_trials=4)), scheduler Mine (an object)"
-    )
+    searcher = "OptunaSearch(sampler=TPESampler(n_startup_trials=4))"
+    mentions(dict(facts.items)["strategy"], "RayTune", "searcher", searcher, "scheduler", "Mine")
     no_brackets = replace(given, trials=tuple(replace(trial, bracket=None) for trial in given.trials))
     (trials,) = [block for block in blocks(no_brackets, "Trials") if isinstance(block, Table)]
     assert "bracket" not in trials.columns
@@ -234,31 +239,31 @@ def test_of_very_many_failures_some_are_shown_and_the_rest_counted(data: JobData
     )
     found = blocks(replace(data, trials=failed, untuned=None), "Failures")
     assert len(found) == OPENED_FAILURES + 1
-    assert "And 3 more: hpo trials made-up --tracebacks" in str(found[-1])
+    mentions(str(found[-1]), 3, "hpo trials made-up --tracebacks")
 
 
 ELASTIC, TUNED = [2, 4], {"type": "Integer", "min_value": 1, "max_value": 8, "scaling_type": "Auto"}
 
 
 @pytest.mark.parametrize(
-    ("scaling", "static", "ranges", "text"),
+    ("scaling", "static", "ranges", "names"),
     [
-        (0, {}, {}, "the command's own process"),
-        (1, {}, {}, "1 a trial"),
-        (ELASTIC, {}, {}, "2 to 4 a trial, as there is room"),
-        (2, {"num_workers": 3}, {}, "3 a trial"),
-        (2, {}, {"num_workers": TUNED}, "tuned: 1 to 8, whole numbers"),
-        (2, {"num_workers": 3}, {"num_workers": {"type": "Categorical", "values": [2, 4]}}, "tuned: one of 2, 4"),
+        (0, {}, {}, ("process",)),
+        (1, {}, {}, (1, "trial")),
+        (ELASTIC, {}, {}, (2, 4, "trial")),
+        (2, {"num_workers": 3}, {}, (3, "trial")),
+        (2, {}, {"num_workers": TUNED}, ("tuned", 1, 8)),
+        (2, {"num_workers": 3}, {"num_workers": {"type": "Categorical", "values": [2, 4]}}, ("tuned", 2, 4)),
     ],
 )
 def test_the_environment_says_how_many_workers_whatever_their_number(
-    data: JobData, scaling: Any, static: dict[str, Any], ranges: dict[str, Any], text: str
+    data: JobData, scaling: Any, static: dict[str, Any], ranges: dict[str, Any], names: tuple[object, ...]
 ) -> None:
     estimator = {"trainer": "XGBoostTrainer", "scaling": {"num_workers": scaling}, "hyperparameters": static}
     spec = {**data.job.spec, "estimator": estimator, "hyperparameter_ranges": ranges}
     [facts, *_] = blocks(replace(data, job=replace(data.job, spec=spec)), "Environment")
     assert isinstance(facts, Facts)
-    assert dict(facts.items)["workers"] == text
+    mentions(dict(facts.items)["workers"], *names)
 
 
 def test_the_environment_names_versions_machine_seed_and_data(data: JobData) -> None:
@@ -277,12 +282,13 @@ def test_the_environment_names_versions_machine_seed_and_data(data: JobData) -> 
         name: value for block in blocks(full, "Environment") if isinstance(block, Facts) for name, value in block.items
     }
     assert facts["seed"] == "1"
-    assert facts["workers"] == "3 a trial"
+    mentions(facts["workers"], 3, "trial")
     assert facts["cost limit"] == "2.00 EUR"
     assert (facts["ray"], facts["memory"], facts["processors"]) == ("2.60.0", "16.0 GB", 2)
-    assert table(full, "Environment") == {
-        "train": ["35,009", "1", "target y, weight, base_margin m, n", "a, b, c and 2 more", "12ab"]
-    }
+    [(channel, [rows, width, roles, files, fingerprint])] = table(full, "Environment").items()
+    assert (channel, rows, width, fingerprint) == ("train", "35,009", "1", "12ab")
+    mentions(roles, "target", "y", "weight", "base_margin", "m", "n")
+    mentions(files, "a", "b", "c", 2)
 
 
 def test_who_stopped_a_trial_is_named(data: JobData) -> None:
@@ -291,7 +297,7 @@ def test_who_stopped_a_trial_is_named(data: JobData) -> None:
     assert "stopped by" not in columns(data)
     told = replace(data, trials=(stopped, *others))
     facts = [block for block in blocks(told, "Result") if isinstance(block, Facts)]
-    assert any(str(text).endswith("; 1 stopped by alice <b>") for each in facts for _, text in each.items)
+    assert any(not missing_names(str(text), 1, "alice <b>") for each in facts for _, text in each.items)
     place = columns(told).index("stopped by") - 1
     said = table(told, "Trials")
     assert said[first.trial_id][place] == "alice <b>"

@@ -22,6 +22,7 @@ from hpo.search.trial import UNTUNED, TrialRun, derive_seed, status_of
 from hpo.strategies.completion_criteria import FIRST_FAILURES
 from hpo.strategies.hyperband import lay_out
 from hpo.strategies.scheduler import RESOURCE
+from tests.support.refusals import mentions
 from tests.support.simulated import METRIC, PLAN, WORKERS, Draws, Kept, outcome, rising, simulate, uneven
 from trainers.errors import DivergedError
 from trainers.gangs.messages import Assignment, Report, Served
@@ -88,7 +89,7 @@ def test_no_more_run_at_once_than_was_asked_for() -> None:
 
 def test_a_trial_that_keeps_losing_its_workers_is_failed() -> None:
     controller, gangs, _ = simulate(parallel=1, losses=frozenset({0, 1, 2}))
-    assert "lost its workers 3 times" in controller.runs["job-000"].failure
+    mentions(controller.runs["job-000"].failure, "workers", 3)
     assert sum(a.trial_id == "job-000" for a in gangs.served) == 3
     assert all(run.trial.is_finished() for run in controller.runs.values())
 
@@ -116,7 +117,9 @@ def test_a_trial_whose_checkpoint_is_spoilt_trains_its_rungs_again_into_other_fi
     assert spoilt.trained == whole.trained
     again = {run.id for run in spoilt.runs.values() if run.attempts}
     assert again == {assignment.trial_id for assignment in undisturbed.served if assignment.start} - {UNTUNED}
-    assert f"trial {min(again)} starts again, with the same result: checkpoint '/nowhere/{min(again)}/" in caplog.text
+    said = [line for line in caplog.messages if f"checkpoint '/nowhere/{min(again)}/" in line]
+    assert said
+    mentions(said[0].partition("checkpoint")[0], "trial", min(again))
     for trial in again:
         served = [assignment for assignment in gangs.served if assignment.trial_id == trial]
         [second] = [at for at, assignment in enumerate(served) if at and not assignment.start]
@@ -205,7 +208,7 @@ def test_a_requested_stop_ends_the_run() -> None:
 
 def test_a_deadline_ends_the_run() -> None:
     controller, gangs, _ = simulate(parallel=2, limits=Limits(max_seconds=60.0))
-    assert controller.stopped.startswith("max_runtime_in_seconds reached: ")
+    mentions(controller.stopped, "max_runtime_in_seconds", 60)
     assert gangs.now < 100
     assert controller.best() is not None
 
@@ -263,7 +266,7 @@ def test_a_job_whose_first_trials_all_fail_ends_early(parallel: int) -> None:
     slowest = max(map(uneven, gangs.served))
     assert gangs.now <= 8.0 + FIRST_FAILURES * slowest / min(parallel, FIRST_FAILURES) + slowest
     assert controller.trials.hopeless
-    assert "first 5 trials all failed" in controller.stopped
+    mentions(controller.stopped, FIRST_FAILURES, "trials", "failed")
     assert parallel > 2 or FIRST_FAILURES <= len(controller.runs) <= FIRST_FAILURES + 2
     assert controller.best() is None
 
@@ -299,7 +302,7 @@ def test_a_trial_that_diverges_ends_at_once_and_ranks_last(says: str, best_value
     for name, at in DIVERGES.items():
         run = controller.runs[name]
         assert status_of(run) == "Diverged"
-        assert run.diverged == ("the loss is nan" if says == "raises" else f"{METRIC} is nan at unit {at}")
+        mentions(run.diverged, *(["the loss is nan"] if says == "raises" else [METRIC, "nan", at]))
         assert not run.failure
         assert math.isnan(controller.objective(run))
         last = [a for a in gangs.served if a.trial_id == name][-1]
@@ -334,9 +337,7 @@ def test_a_job_whose_first_trials_diverge_goes_on() -> None:
 
 def test_a_report_without_the_objective_fails_its_trial_and_names_what_was_reported() -> None:
     controller, gangs, record = simulate(reported="validation:loss", parallel=1, probes=(1, 5))
-    assert controller.runs["job-000"].failure == (
-        f"it reported no '{METRIC}', which trials are compared by, but validation:loss"
-    )
+    mentions(controller.runs["job-000"].failure, METRIC, "validation:loss")
     assert record.steps["job-000"] == [1]
     assert controller.trials.hopeless
     assert len(gangs.served) == 2 + FIRST_FAILURES

@@ -17,6 +17,7 @@ from hpo.serve import ServeSettings
 from hpo.serve.deployments.files import Deployment, DeploymentFiles
 from hpo.serve.deployments.listing import listed
 from tests.support.listed import job
+from tests.support.refusals import mentions
 
 Ask = Callable[..., Any]
 
@@ -55,7 +56,7 @@ def test_wrong_requests_are_refused_and_name_the_field(ask: Ask) -> None:
     assert ask("POST", "jobs/bank/deploy", 400, {"workers": 2})["error"]["field"] == "workers"
     assert ask("GET", "endpoints", 200) == {"endpoints": []}
     refused = ask("POST", "jobs/bank/deploy", 403, {}, rights="look")
-    assert "may look, not act" in refused["error"]["message"]
+    mentions(refused["error"]["message"], "looker", "act")
     assert ask("DELETE", "endpoints/live", 403, rights="look")["error"]["type"] == "Forbidden"
 
 
@@ -63,8 +64,8 @@ def test_wrong_requests_are_refused_and_name_the_field(ask: Ask) -> None:
 def test_a_machine_without_ray_serve_says_what_to_install(store: Store, settings: ServeSettings) -> None:
     command = [sys.executable, "-c", WITHOUT_SERVE, store.url, str(settings.folder)]
     said = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
-    assert said.startswith("ConfigurationError Ray Serve is missing"), said
-    assert "pip install 'warmband[deploy]'" in said
+    assert said.startswith("ConfigurationError "), said
+    mentions(said, "Ray Serve", "pip install 'warmband[deploy]'")
     assert DeploymentFiles(settings.folder).read() == {}
 
 
@@ -72,10 +73,11 @@ def test_a_machine_without_ray_serve_says_what_to_install(store: Store, settings
 def test_a_job_without_a_model_is_refused_and_an_endpoint_that_is_none_not_ended(ask: Ask, store: Store) -> None:
     job(store, "open", values=[None])
     refused = ask("POST", "jobs/open/deploy", 409, {})["error"]
-    assert (refused["type"], "not available" in refused["message"]) == ("NotReady", True)
+    assert refused["type"] == "NotReady"
+    mentions(refused["message"], "open")
     assert ask("POST", "jobs/none/deploy", 404, {})["error"]["type"] == "NotFound"
-    assert "a/b" in ask("POST", "jobs/bank/deploy", 400, {"name": "a/b"})["error"]["message"]
-    assert "there is no endpoint named 'live'" in ask("DELETE", "endpoints/live", 404)["error"]["message"]
+    mentions(ask("POST", "jobs/bank/deploy", 400, {"name": "a/b"})["error"]["message"], "endpoint_name", "a/b")
+    mentions(ask("DELETE", "endpoints/live", 404)["error"]["message"], "endpoint", "live")
 
 
 def test_a_deployment_whose_process_died_has_failed(ask: Ask, store: Store, settings: ServeSettings) -> None:
@@ -83,7 +85,7 @@ def test_a_deployment_whose_process_died_has_failed(ask: Ask, store: Store, sett
     files.write(deployment(pid=os.getpid(), began=1.0))
     [one] = ask("GET", "endpoints", 200)["endpoints"]
     assert (one["name"], one["state"], one["url"]) == ("live", "DEPLOY_FAILED", None)
-    assert "has ended" in one["reason"]
+    mentions(one["reason"], "process")
     files.write(deployment())
     assert [each["state"] for each in listed(store, settings.folder)] == ["DEPLOYING"]
 
@@ -99,7 +101,7 @@ def test_an_endpoint_whose_ray_has_ended_is_told_and_ended_in_the_record(
     files.write(deployment(state="RUNNING", cluster="127.0.0.1:1", pid=os.getpid(), began=1.0))
     [one] = ask("GET", "endpoints", 200)["endpoints"]
     assert (one["state"], one["job"], one["by"]) == ("UNREACHABLE", "bank", "actor")
-    assert "deploy it again" in one["reason"]
+    mentions(one["reason"], "Ray", "deploy")
     assert ask("DELETE", "endpoints/live", 200) == {"endpoint": "live", "deleted": True}
     assert ask("GET", "endpoints", 200) == {"endpoints": []}
     [act] = [each for each in store.acts("bank") if each.kind == "undeployed"]

@@ -12,6 +12,7 @@ from hpo.ranges import ContinuousParameter
 from hpo.ranking import Ranking
 from hpo.simulation import Curves, RecordedCurve
 from tests.support.curves import RANGES, UNITS, recorded, table
+from tests.support.refusals import mentions, refuses
 from trainers import ConfigurationError
 
 MOST = Ranking(maximize=True)
@@ -85,12 +86,12 @@ def test_a_curve_that_ends_early_goes_on_at_its_last_value_and_pace() -> None:
     assert list(curves.seconds[1][:5]) == [0, 3, 8, 12, 16]
     assert curves.ended_early == 1
     assert curves.regret(0.5, MOST) is None
-    assert "go on at their last value" in curves.notes[-1]
+    mentions(curves.notes[-1], 1, "curves", "regret")
 
 
 def test_configurations_outside_of_the_ranges_are_left_out() -> None:
     narrow = {**RANGES, "eta": ContinuousParameter(0.01, 0.1)}
     curves = Curves("made", narrow, recorded())
     assert 0 < len(curves) == 60 - curves.left_out
-    with pytest.raises(ConfigurationError, match="no configuration within the job's ranges, of 60"):
+    with refuses(ConfigurationError, field=("made", "configuration"), value=60, remedy="ranges"):
         Curves("made", {**RANGES, "eta": ContinuousParameter(2, 3)}, recorded())

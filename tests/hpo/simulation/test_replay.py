@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from hypothesis import given, settings, strategies as st
 
 from hpo.cost import Limits
@@ -14,6 +13,7 @@ from hpo.search import Search
 from hpo.simulation import Curves, Replayed, compare, simulate
 from hpo.strategies import Plan, Strategy, lay_out, run_all, strategy_of
 from tests.support.curves import RANGES, UNITS, recorded, table
+from tests.support.refusals import refuses
 from trainers import ConfigurationError
 
 SEARCH = Search(
@@ -102,7 +102,7 @@ def test_the_median_rule_stops_trials_of_the_strategies_that_take_it() -> None:
         assert {trial.status for trial in one.trials} == {"Completed", "Stopped"}
         assert one.units == sum(trial.units for trial in one.trials)
     both = {"Random": RANDOM, "Hyperband": HYPERBAND}
-    with pytest.raises(ConfigurationError, match="'Auto' with 'Hyperband': Hyperband stops trials itself; give 'Off'"):
+    with refuses(ConfigurationError, field="early_stopping_type", value="Auto", remedy=("Hyperband", "Off")):
         compare(table(), SEARCH, RANGES, strategies=both, early_stopping_type="Auto", **asked)
 
 
@@ -124,7 +124,7 @@ def test_the_median_rule_compares_configurations_where_they_are_repeated() -> No
 
 
 def test_trials_longer_than_the_curves_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"trains up to 10 units.* has 9; give a max_resource of 9 or less"):
+    with refuses(ConfigurationError, field="max_resource", value=10, remedy=("made", "9")):
         run(table(), RANDOM, run_all(1, UNITS + 1))
 
 

@@ -11,6 +11,7 @@ from ray.tune.schedulers import HyperBandScheduler, TrialScheduler
 
 from hpo.strategies.hyperband import lay_out
 from hpo.strategies.scheduler import RESOURCE, SynchronousHyperBandScheduler
+from tests.support.refusals import refuses
 from tests.support.simulated import METRIC, PLAN, rising, simulate
 from trainers.errors import ConfigurationError
 from trainers.gangs.messages import Assignment
@@ -127,13 +128,13 @@ def test_a_nan_never_wins(scheduler: Any) -> None:
 def test_more_trials_than_planned_are_refused() -> None:
     scheduler = SynchronousHyperBandScheduler(lay_out(1, 1, 3), metric=METRIC, mode="max")
     scheduler.on_trial_add(None, Trial("warmband", trial_id="a", stub=True))
-    with pytest.raises(ConfigurationError, match="max_jobs"):
+    with refuses(ConfigurationError, field="plan", value=1, remedy="max_jobs"):
         scheduler.on_trial_add(None, Trial("warmband", trial_id="b", stub=True))
 
 
 def test_a_missing_mode_is_named() -> None:
     scheduler = SynchronousHyperBandScheduler(PLAN, metric=METRIC)
-    with pytest.raises(ConfigurationError, match="its mode None"):
+    with refuses(ConfigurationError, field=("mode", METRIC), value=None, remedy=("max", "min")):
         scheduler.on_trial_add(None, Trial("warmband", trial_id="a", stub=True))
 
 

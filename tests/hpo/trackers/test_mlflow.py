@@ -29,6 +29,7 @@ from tests.support.followed import (
     start,
 )
 from tests.support.mlflow_server import end
+from tests.support.refusals import mentions
 from tests.support.simulated import METRIC
 from trainers.gangs.messages import Report
 
@@ -136,7 +137,7 @@ def test_a_real_server_holds_the_same_and_may_die(server, monkeypatch: pytest.Mo
     end(running)
     _tell(callbacks)
     assert len(said) == 1
-    assert "MLflow is left out from now on, and the job goes on without it: " in said[0]
+    mentions(said[0], "MLflow")
     assert "secret" not in said[0]
 
 
@@ -171,10 +172,8 @@ def test_a_server_that_never_answers_costs_the_end_its_deadline_and_no_more(monk
         _tell(callbacks)
         assert time.monotonic() - begun < 25
     [text] = said
-    assert text.startswith(
-        "warning: MLflow is left out from now on, and the job goes on without it: the job's end waited"
-    )
-    assert text.endswith(" s for it; 102 events not written")
+    assert text.startswith("warning: ")
+    mentions(text, "MLflow", 102, "events")
     assert "secret" not in text
 
 
@@ -183,7 +182,7 @@ def test_a_server_that_is_not_there_is_one_warning(monkeypatch: pytest.MonkeyPat
         port = gone.getsockname()[1]
     _, _, said = follow(MLflow(f"http://me:secret@127.0.0.1:{port}"))
     assert len(said) == 1
-    assert "MLflow is left out from now on" in said[0]
+    mentions(said[0], "MLflow")
     assert "secret" not in said[0]
 
 

@@ -20,6 +20,7 @@ from hpo.sagemaker import register_where_asked
 from hpo.trackers import MLflow
 from hpo.trackers.registry import Lineage, register
 from tests.support.boosting import CHANNELS, make
+from tests.support.refusals import mentions, refuses
 from tests.support.small_job import write_job
 from tests.support.trainings import training, url
 from trainers.errors import ConfigurationError, WarmbandError
@@ -118,7 +119,7 @@ def test_a_training_and_the_job_of_a_file_are_registered_in_a_database(
     file.write_text(file.read_text().replace("type: xgboost", "type: xgboost\n  num_workers: 0") + trackers)
     said = CliRunner().invoke(app, ["tune", str(file), "--store", url(tmp_path)])
     assert said.exit_code == 0, said.output
-    assert "Registered models:/churn/1" in said.output
+    mentions(said.output, "models:/churn/1")
     with Store(url(tmp_path)) as store:
         [act] = [act for act in store.acts("tiny") if act.kind == "registered"]
     found = MlflowClient(uri, uri).get_model_version("churn", "1")
@@ -127,26 +128,25 @@ def test_a_training_and_the_job_of_a_file_are_registered_in_a_database(
     away = MLflow("http://127.0.0.1:9", register_as="churn")
     told: list[str] = []
     register_where_asked([away], HyperparameterTuner.attach("tiny", store=url(tmp_path)).register, told.append)
-    assert told[0].startswith(
-        "warning: no model is registered as 'churn': model 'churn' cannot be registered in http://"
-    )
-    with pytest.raises(ConfigurationError, match="register_as is 'a/b'"):
+    assert told[0].startswith("warning: ")
+    mentions(told[0], "churn", "http://127.0.0.1:9")
+    with refuses(ConfigurationError, field="register_as", value="a/b", remedy="255"):
         MLflow(register_as="a/b")
 
 
 def test_what_cannot_be_registered_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     uri = f"sqlite:///{tmp_path}/mlflow.db"
-    with pytest.raises(ConfigurationError, match=r"the model is a builtins\.dict; MLflow's registry takes models of"):
+    with refuses(ConfigurationError, field="model", value="builtins.dict", remedy=("XGBoost", "PyTorch")):
         register(dict, LINEAGE, "dict", uri)
     assert not MlflowClient(uri, uri).search_registered_models()
-    with pytest.raises(ConfigurationError, match="model_name is 'a/b'; give at most 255 letters"):
+    with refuses(ConfigurationError, field="model_name", value="a/b", remedy="255"):
         register(dict, LINEAGE, "a/b", uri)
-    with pytest.raises(ConfigurationError, match="model_name is"):
+    with refuses(ConfigurationError, field="model_name", value="x' or name != '", remedy="255"):
         register(dict, LINEAGE, "x' or name != '", uri)
 
 
 def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
-    with pytest.raises(WarmbandError, match="cannot be registered in http://") as caught:
+    with refuses(WarmbandError, field="churn", value="127.0.0.1:9", remedy="registry") as caught:
         register(dict, LINEAGE, "churn", "http://me:secret@127.0.0.1:9")
     assert "secret" not in str(caught.value)

@@ -25,6 +25,7 @@ from tests.support.followed import (
     follow_repeats,
     start,
 )
+from tests.support.refusals import mentions, refuses
 from tests.support.simulated import METRIC
 from trainers.errors import ConfigurationError
 
@@ -107,12 +108,12 @@ def test_a_folder_that_has_the_job_is_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "job").mkdir()
     _, _, said = follow(TensorBoard(tmp_path))
     assert len(said) == 1
-    assert f"{tmp_path}/job is there already; remove it, or give TensorBoard another folder" in said[0]
+    mentions(said[0], f"{tmp_path}/job", "TensorBoard")
     assert not list((tmp_path / "job").iterdir())
 
 
 def test_a_folder_that_is_elsewhere_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="give a local one"):
+    with refuses(ConfigurationError, field="TensorBoard", value="gs://bucket/runs", remedy="local"):
         TensorBoard("gs://bucket/runs")
 
 

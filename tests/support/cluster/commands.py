@@ -29,6 +29,7 @@ from tests.support.cluster.jobs import (
 )
 from tests.support.cluster.machine import Machine, children, number_inside, signal_it
 from tests.support.cluster.ray_machines import RayMachines, until
+from tests.support.refusals import missing_names
 
 COMMAND_SECONDS = 120.0
 """How long a command may take that only looks, or refuses, on busy cores."""
@@ -66,19 +67,21 @@ class Driver:
         if number == signal.SIGCONT:
             self.process.send_signal(number)
 
-    def until_said(self, text: str, seconds: float) -> None:
-        """Waits until it prints something.
+    def until_said(self, seconds: float, *names: str) -> None:
+        """Waits until what it prints has these names.
 
         Raises:
             AssertionError: it ended before.
         """
 
         def said() -> bool:
-            assert text in self.said or self.runs, f"it ended before it said {text!r}:\n{self.said}"
-            return text in self.said
+            ended = not self.runs
+            there = not missing_names(self.said, *names)
+            assert there or not ended, f"it ended before it said {names}:\n{self.said}"
+            return there
 
         try:
-            until(said, f"a driver to say {text!r}", seconds)
+            until(said, f"a driver to say {names}", seconds)
         except TimeoutError as error:
             raise TimeoutError(f"{error}; it said:\n{self.said}") from None
 

@@ -16,6 +16,7 @@ from PIL import Image
 from pyarrow import parquet
 
 from tests.support.examples import KINDS, ROWS, column_table, image_folder, image_table, text_file
+from tests.support.refusals import refuses, refuses_each
 from trainers import Channel, ConfigurationError, DataError, Examples, ScalingConfig, ScriptTrainer, XGBoostTrainer
 from trainers.channels import OpenedExamples, PlacedExamples, open_channels
 
@@ -85,7 +86,7 @@ def test_images_of_16_bits_keep_their_greys(tmp_path: Path, name: str, bits: Any
 
 def test_an_image_whose_range_nobody_knows_is_an_error(tmp_path: Path) -> None:
     Image.fromarray(np.full((8, 8), 0.5, np.float32)).save(tmp_path / "a.tif")
-    with pytest.raises(DataError, match=r"a\.tif cannot be decoded as an image \(its pixels are floats"):
+    with refuses(DataError, field=("a.tif", "image"), value="floats", remedy=("0", "255")):
         dataset(Examples.images(tmp_path))[0]
 
 
@@ -96,19 +97,18 @@ def test_a_row_from_the_end_is_itself_in_every_column(tmp_path: Path) -> None:
 
 def test_numbers_that_no_tensor_holds_are_an_error_of_their_file(tmp_path: Path) -> None:
     parquet.write_table(pa.table({"id": pa.array([2**63 + 1], pa.uint64())}), tmp_path / "ids.parquet")
-    with pytest.raises(DataError, match=r"column 'id' of .*ids\.parquet holds more than int64 does"):
+    with refuses(DataError, field=("'id'", "ids.parquet"), value=2**63 + 1, remedy="int64"):
         dataset(Examples.columns(tmp_path / "ids.parquet"))
 
 
 @pytest.mark.parametrize(
-    ("length", "message"),
-    [
-        (False, r"channel 'train': Examples.named\('tests.*breaks'\) with .* fails: OSError: no such share; mend it"),
-        (True, r"channel 'train': len\(\) of what Examples.named\('tests.*breaks'\) made fails: ValueError"),
-    ],
+    ("length", "names"),
+    [(False, ("{'length': False}", "OSError: no such share")), (True, ("len()", "ValueError"))],
 )
-def test_a_function_that_fails_is_named(length: bool, message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
+def test_a_function_that_fails_is_named(length: bool, names: tuple[str, ...]) -> None:
+    with refuses(
+        ConfigurationError, field=("'train'", "Examples.named", "tests.support.examples:breaks"), remedy=names
+    ):
         opened(Examples.named("tests.support.examples:breaks", length=length))
 
 
@@ -137,9 +137,7 @@ def test_classes_have_the_numbers_of_train_in_every_channel(tmp_path: Path, kind
         rows = pickle.loads(pickle.dumps(channels[name].place(1))).source.dataset()
         assert [int(rows[at][1]) for at in range(len(rows))] == numbers
     assert channels["validation"].fingerprint() == Channel.of(fewer).fingerprint()
-    with pytest.raises(
-        DataError, match=r"channel 'validation': class 'dog' is none of channel 'train', which has 'ant'"
-    ):
+    with refuses(DataError, field=("'validation'", "class"), value="dog", remedy=("'train'", "ant")):
         open_channels({"train": train, "validation": examples("more", ["ant", "dog"])})
 
 
@@ -208,29 +206,27 @@ def test_a_fingerprint_is_of_files_and_of_what_is_asked_of_them(tmp_path: Path) 
 # ---- what is refused
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: Examples.images("x", size=0), "size=0: give pixels"),
-        (lambda: Examples.images("x", mode="rgb"), "mode='rgb': give 'RGB' or 'L'; did you mean 'RGB'?"),  # type: ignore[arg-type]
-        (lambda: Examples.images([]), "there are no paths"),
-        (lambda: Examples.text("x", each="word"), "each='word': give 'line' or 'file'"),  # type: ignore[arg-type]
-        (lambda: Examples.text(7), "7 is no path"),  # type: ignore[arg-type]
-        (lambda: Examples.columns("x", only="row"), "only='row': give names"),
-        (lambda: Examples.named("somewhere"), "give a function's name as 'module:name'"),
-        (lambda: Examples.named("a:b", size=(1, 2)), "so that a job's record can keep them"),
-        (lambda: Channel.of(Examples.named("no.such:thing")), "Examples.named 'no.such:thing' cannot be loaded"),
-        (lambda: Channel.of(Examples.named("tests.support.examples:nothing")), "made a list; let it return"),
-        (lambda: Channel.of(Examples.named("tests.support.examples:Squares", row=3)), "unexpected keyword"),
-        (lambda: Channel.of(Examples.named("tests.support.examples:Squares", rows=0)), "without rows"),
-        (lambda: Channel.of(Examples.images("/no/such")), "/no/such does not exist"),
-        (lambda: Channel.of(Examples.text("x.txt"), target="y"), "leave them out for Examples"),
-    ],
-)
-def test_what_cannot_be_is_refused(make: Any, words: str) -> None:
-    with pytest.raises((ConfigurationError, DataError)) as refused:
-        make()
-    assert words in str(refused.value)
+def test_what_cannot_be_is_refused() -> None:
+    squares, nothing = "tests.support.examples:Squares", "tests.support.examples:nothing"
+    refuses_each(
+        [
+            (lambda: Examples.images("x", size=0), ("size", 0, "pixels")),
+            (lambda: Examples.images("x", mode="rgb"), ("mode", "'rgb'", "'RGB'", "'L'")),  # type: ignore[arg-type]
+            (lambda: Examples.images([]), ("paths",)),
+            (lambda: Examples.text("x", each="word"), ("each", "'word'", "'line'", "'file'")),  # type: ignore[arg-type]
+            (lambda: Examples.text(7), ("path", 7, "file")),  # type: ignore[arg-type]
+            (lambda: Examples.columns("x", only="row"), ("only", "'row'", "names")),
+            (lambda: Examples.named("somewhere"), ("Examples.named", "somewhere", "module:name")),
+            (lambda: Examples.named("a:b", size=(1, 2)), ("a:b", "size", (1, 2), "lists", "dicts")),
+            (lambda: Channel.of(Examples.named("no.such:thing")), ("Examples.named", "no.such:thing", "module")),
+            (lambda: Channel.of(Examples.named(nothing)), (nothing, "list", "torch.utils.data.Dataset")),
+            (lambda: Channel.of(Examples.named(squares, row=3)), (squares, {"row": 3}, "TypeError")),
+            (lambda: Channel.of(Examples.named(squares, rows=0)), (squares, "rows")),
+            (lambda: Channel.of(Examples.images("/no/such")), ("/no/such", "path")),
+            (lambda: Channel.of(Examples.text("x.txt"), target="y"), ("target", "Examples")),
+        ],
+        (ConfigurationError, DataError),
+    )
 
 
 def test_errors_name_file_and_row(tmp_path: Path) -> None:
@@ -238,23 +234,23 @@ def test_errors_name_file_and_row(tmp_path: Path) -> None:
     (folder / "a" / "04.png").write_bytes((folder / "a" / "06.png").read_bytes()[:40])
     (folder / "b" / "05.png").write_text("no image")
     rows = dataset(Examples.images(folder))
-    with pytest.raises(DataError, match=r"a/04\.png cannot be decoded as an image"):
+    with refuses(DataError, field="a/04.png", value="image"):
         rows[2]
-    with pytest.raises(DataError, match=r"b/05\.png cannot be decoded as an image \(it is no image\); replace it"):
+    with refuses(DataError, field="b/05.png", value="image"):
         rows[12]
     (folder / "loose.png").write_bytes((folder / "a" / "06.png").read_bytes())
-    with pytest.raises(DataError, match=r"loose\.png is in no folder of a class, and others are, 'a' say"):
+    with refuses(DataError, field="loose.png", value="class", remedy="'a'"):
         Channel.of(Examples.images(folder))
 
     table = parquet.read_table(image_table(tmp_path / "images.parquet"))
     broken = table.column("picture").to_pylist()
     broken[17] = b"no image"
     parquet.write_table(table.set_column(0, "picture", [broken]), tmp_path / "images.parquet")
-    with pytest.raises(DataError, match=r"'picture' of .*images\.parquet, row 18 cannot be decoded"):
+    with refuses(DataError, field=("picture", "images.parquet", "row 18"), value="image"):
         dataset(Examples.images(tmp_path / "images.parquet"))[17]
 
     (tmp_path / "bad.txt").write_bytes(b"fine\nnot \xff\n")
-    with pytest.raises(DataError, match=r"line 2 of .*bad\.txt is not UTF-8 \(invalid start byte at byte 4\)"):
+    with refuses(DataError, field=("bad.txt", "line 2"), value="byte 4", remedy="UTF-8"):
         dataset(Examples.text(tmp_path / "bad.txt"))[1]
 
 
@@ -264,26 +260,26 @@ def test_errors_of_columns(tmp_path: Path) -> None:
         return tmp_path / name
 
     first = written("a.parquet", x=[1, 2], y=[[1], [2]])
-    with pytest.raises(DataError, match=r"column 'x' of .*b\.parquet, row 3 has no value"):
+    with refuses(DataError, field=("b.parquet", "'x'", "row 3"), value="value"):
         dataset(Examples.columns([first, written("b.parquet", x=[1, 2, None], y=[[1], [2], []])]))
-    with pytest.raises(DataError, match=r"column 'y' of .*c\.parquet, row 2 has a list with a value missing"):
+    with refuses(DataError, field=("c.parquet", "'y'", "row 2"), value="list"):
         dataset(Examples.columns([first, written("c.parquet", x=[1, 2], y=[[1], [2, None]])]))
-    with pytest.raises(DataError, match=r"d\.parquet has double in column 'x', and .*a\.parquet has int64"):
+    with refuses(DataError, field=("d.parquet", "'x'"), value="double", remedy=("a.parquet", "int64")):
         Channel.of(Examples.columns([first, written("d.parquet", x=[1.5], y=[[1]])]))
-    with pytest.raises(DataError, match=r"e\.parquet has columns x, and .*a\.parquet has x, y"):
+    with refuses(DataError, field=("e.parquet", "columns"), remedy=("a.parquet", "x, y")):
         Channel.of(Examples.columns([first, written("e.parquet", x=[1])]))
-    with pytest.raises(DataError, match=r"column 'when' of .* is date32\[day\], which makes no tensor"):
+    with refuses(DataError, field=("f.parquet", "'when'"), value="date32[day]", remedy=("tensor", "only")):
         Channel.of(Examples.columns(written("f.parquet", when=pa.array([1], pa.date32()))))
-    with pytest.raises(DataError, match=r"has no column 'z'; it has x, y"):
+    with refuses(DataError, field="a.parquet", value="'z'", remedy="x, y"):
         Channel.of(Examples.columns(first, only=["z"]))
     (tmp_path / "g.parquet").write_bytes(b"PAR1 not")
-    with pytest.raises(DataError, match=r"g\.parquet is damaged or no Parquet file"):
+    with refuses(DataError, field="g.parquet", value="damaged"):
         Channel.of(Examples.columns(tmp_path / "g.parquet"))
     written("a.parquet", x=[1], y=[[1]])
     placed = Channel.of(Examples.columns(first)).place(1).source
     assert isinstance(placed, PlacedExamples)
     written("a.parquet", x=[1, 2, 3], y=[[1], [2], []])
-    with pytest.raises(DataError, match=r"a\.parquet has 3 rows, and had 1 when the channel was opened"):
+    with refuses(DataError, field=("a.parquet", "rows"), value=3, remedy="1"):
         placed.dataset()
 
 
@@ -292,16 +288,16 @@ def test_trainers_of_tables_refuse_them_before_anything_starts(tmp_path: Path) -
     boosted = XGBoostTrainer(
         scaling=ScalingConfig(num_workers=0), hyperparameters={"eval_metric": "error", "num_round": 1}
     )
-    with pytest.raises(ConfigurationError, match=r"channel 'train' is Examples\.text, and XGBoostTrainer takes none"):
+    with refuses(ConfigurationError, field=("'train'", "XGBoostTrainer"), value="Examples.text", remedy="TorchTrainer"):
         boosted.fit(channels)
     (tmp_path / "program.py").write_text("")
-    with pytest.raises(ConfigurationError, match="ScriptTrainer takes none"):
+    with refuses(ConfigurationError, field=("'train'", "ScriptTrainer"), value="Examples.text", remedy="TorchTrainer"):
         ScriptTrainer(str(tmp_path / "program.py"), hyperparameters={"epochs": 1}).fit(channels)
-    with pytest.raises(ConfigurationError, match=r"Examples\.text is a dataset for PyTorch, and no table"):
+    with refuses(ConfigurationError, field="Examples.text", value="PyTorch", remedy=(".csv", ".parquet")):
         Channel.of(channels["train"]).read_whole()
 
 
 def test_fewer_examples_than_workers_are_refused() -> None:
     channel = Channel.of(Examples.named("tests.support.examples:Squares", rows=2))
-    with pytest.raises(DataError, match="2 rows"):
+    with refuses(DataError, field="rows", value=2, remedy=("3", "workers")):
         channel.look(3)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.support.refusals import refuses
 from tests.support.tables import frame, same, write
 from trainers.channels import Channel, Table
 from trainers.errors import ConfigurationError, DataError
@@ -24,7 +25,7 @@ def test_placed_files_are_small_and_read_without_ray(tmp_path: Path) -> None:
     placed = pickle.loads(message)
     same(placed.read(2, 3), channel.read(2, 3))
     same(placed.read_whole(), channel.read_whole())
-    with pytest.raises(ConfigurationError, match="placed for 3 workers and read by 4"):
+    with refuses(ConfigurationError, field="workers", value=3, remedy="4"):
         placed.read(0, 4)
 
 
@@ -85,14 +86,14 @@ class TestInRay:
     def test_a_dataset_is_checked_before_workers_start(self) -> None:
         import ray
 
-        for data, workers, message in [
-            (frame(4).assign(job="nurse"), 2, "column 'job' holds"),
-            (frame(4).assign(y=[1.0, np.nan, 0.0, np.nan]), 2, r"channel 'train': row 2: the label is nan"),
-            (frame(2), 3, "2 rows for 3 workers"),
+        for data, workers, names in [
+            (frame(4).assign(job="nurse"), 2, ("column", "job")),
+            (frame(4).assign(y=[1.0, np.nan, 0.0, np.nan]), 2, ("'train'", "row 2", "label", "nan")),
+            (frame(2), 3, ("rows", "2", "3", "workers")),
         ]:
-            with pytest.raises(DataError, match=message):
+            with refuses(DataError, field=names):
                 Channel.of(ray.data.from_pandas(data), name="train").place(workers)
-        with pytest.raises(ConfigurationError, match="did you mean 'y'"):
+        with refuses(ConfigurationError, field="target", value="yy", remedy="'y'"):
             Channel.of(ray.data.from_pandas(frame(4)), target="yy").place(2)
 
     @pytest.mark.ray

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 import ray
 
+from tests.support.refusals import mentions
 from trainers.cluster import draining
 from trainers.cluster.draining import Notices, Status
 
@@ -48,7 +49,8 @@ def test_what_a_look_found_is_kept_while_the_head_is_away(caplog: pytest.LogCapt
         notices = after(5, lambda: (frozenset({"a"}), {"a": {"CPU": 2.0}}), failing)
     assert notices.nodes == {"a"}
     assert notices.free_on == {"a": {"CPU": 2.0}}
-    assert [record.message for record in caplog.records] == ["cannot look for drain notices: the head is away"]
+    [record] = caplog.records
+    mentions(record.message, "drain", "the head is away")
 
 
 def test_a_notice_that_is_taken_back_is_forgotten() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support.refusals import refuses
 from trainers.datasets import load, text
 from trainers.errors import DataError
 
@@ -60,7 +61,9 @@ def test_rows_are_drawn_from_the_seed_alone(source: Path) -> None:
 
 
 def test_a_python_without_its_source_is_told_so(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no rows for the part 'train'.*0 bytes of source.*installed with the source"):
+    with refuses(
+        DataError, field=("python-stdlib", "'train'", str(tmp_path)), value="0 bytes", remedy=("installed", "source")
+    ):
         text.load(text.INFO, tmp_path, 1, 1)
 
 

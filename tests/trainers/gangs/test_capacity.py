@@ -8,6 +8,7 @@ import pytest
 import ray
 from ray.train import ScalingConfig
 
+from tests.support.refusals import refuses
 from trainers import ResourcesError
 from trainers.gangs import capacity as room
 from trainers.gangs.capacity import Room, capacity
@@ -33,12 +34,12 @@ def test_a_node_whose_labels_are_not_allowed_holds_no_gang(ray_cluster: None) ->
     here, elsewhere = ({"ray.io/node-id": condition} for condition in (node, f"!{node}"))
     assert capacity(ScalingConfig(num_workers=3, label_selector=here)) == 5
     assert Room(ScalingConfig(num_workers=3, label_selector=here), silent).fits
-    with pytest.raises(ResourcesError, match=r"give another ScalingConfig\(label_selector=...\): too few nodes have"):
+    with refuses(ResourcesError, field="label_selector", value=f"!{node}", remedy=("ScalingConfig", "ray.io/node-id")):
         Room(ScalingConfig(num_workers=3, label_selector=elsewhere), silent).for_another(1, 0)
 
 
 def test_a_gang_that_never_fitted_is_refused_at_once_unless_the_job_is_patient(ray_cluster: None) -> None:
-    with pytest.raises(ResourcesError, match="17 workers of 1 CPU each, and the cluster holds 16 CPU"):
+    with refuses(ResourcesError, field=("workers", "1 CPU"), value=17, remedy=("16 CPU", "num_workers")):
         Room(HUGE, silent).for_another(1, 0)
     assert not Room(HUGE, silent, patient=True).for_another(1, 0)
 
@@ -62,7 +63,7 @@ def test_a_size_that_had_room_once_waits_for_it_to_come_back(
     monkeypatch.setattr(ray, "nodes", list)
     monkeypatch.setattr(ray, "available_resources", dict)
     assert not went.for_another(1, 0)
-    with pytest.raises(ResourcesError, match="waited 0 s for room for a gang of 2 workers"):
+    with refuses(ResourcesError, field=("gang", "2 workers"), value="0 s", remedy="ray status"):
         went.for_another(1, 0)
 
 
@@ -78,7 +79,7 @@ def test_a_process_that_stood_still_has_not_waited(ray_cluster: None, monkeypatc
         seconds += 2.0
         assert not waits.for_another(1, 0)
     seconds += 2.0
-    with pytest.raises(ResourcesError, match=r"waited 120 s .* free now: 0 CPU. Others hold the rest"):
+    with refuses(ResourcesError, field="gang", value="120 s", remedy=("0 CPU", "ray status")):
         waits.for_another(1, 0)
 
 

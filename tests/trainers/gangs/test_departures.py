@@ -105,4 +105,4 @@ def test_a_gang_that_cannot_make_its_temporary_folder_says_so(monkeypatch: pytes
     with suppress(OSError):
         gang._run()
     [ended] = posted
-    assert "No space left on device" in ended.error
+    assert os.strerror(errno.ENOSPC) in ended.error

@@ -12,6 +12,7 @@ import ray
 from hypothesis import example, given, strategies as st
 from ray.train import ScalingConfig
 
+from tests.support.refusals import refuses, refuses_each
 from trainers import ConfigurationError, ParameterServerTrainer, TorchTrainer, XGBoostTrainer
 from trainers.gangs.scaling import resources_per_worker
 from trainers.registry import trainer_from_json
@@ -19,37 +20,31 @@ from trainers.registry import trainer_from_json
 # ---- gangs
 
 
-@pytest.mark.parametrize(
-    ("scaling", "message"),
-    [
-        (
-            lambda: ScalingConfig(num_workers=(0, 4)),
-            r"num_workers=\(0, 4\)\) does not make a gang; give a whole number, 1 or more, or 0",
-        ),
-        (
-            lambda: ScalingConfig(num_workers=10**5000),
-            r"num_workers=a whole number of 16,610 bits\) does not make a gang",
-        ),
+def test_a_scaling_that_makes_no_gang() -> None:
+    cases: list[tuple[Callable[[], Any], tuple[object, ...]]] = [
+        (lambda: ScalingConfig(num_workers=(0, 4)), ("num_workers", (0, 4), 1, 0)),
+        (lambda: ScalingConfig(num_workers=10**5000), ("num_workers", "16,610", 1)),
         (
             lambda: ScalingConfig(resources_per_worker={"CPU": 10**5000}),
-            r"resources_per_worker=a dict with a whole .*: 'CPU' is a whole number of 16,610 bits; give a number",
+            ("resources_per_worker", "'CPU'", "16,610", 0),
         ),
-        (lambda: ScalingConfig(num_workers=True), r"num_workers=True\) does not make a gang"),
-        (lambda: {"num_workers": 3}, "scaling is .*give a ray.train.ScalingConfig"),
-    ],
-)
-def test_a_scaling_that_makes_no_gang(scaling: Callable[[], Any], message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
-        XGBoostTrainer(scaling=scaling())
+        (lambda: ScalingConfig(num_workers=True), ("num_workers", True, 1)),
+        (lambda: {"num_workers": 3}, ("scaling", {"num_workers": 3}, "ray.train.ScalingConfig")),
+    ]
+    refuses_each(
+        [(lambda scaling=scaling: XGBoostTrainer(scaling=scaling()), names) for scaling, names in cases],
+        ConfigurationError,
+    )
 
 
 def test_a_gang_may_be_elastic_where_its_trainer_can() -> None:
     scaling = ScalingConfig(num_workers=(2, 4))
     trainer = XGBoostTrainer(scaling=scaling)
     assert (trainer.least_workers, trainer.workers, trainer.in_hand) == (2, 4, False)
-    with pytest.raises(ConfigurationError, match=r"only TorchTrainer, and XGBoostTrainer with backend='native'"):
+    remedy = ("TorchTrainer", "XGBoostTrainer", "backend='native'")
+    with refuses(ConfigurationError, field="num_workers", value=(2, 4), remedy=remedy):
         ParameterServerTrainer(print, scaling=scaling)
-    with pytest.raises(ConfigurationError, match=r"global_batch_size 64 does not divide by 3 workers"):
+    with refuses(ConfigurationError, field="global_batch_size", value=64, remedy=("3 workers", "63")):
         TorchTrainer(print, scaling=scaling, hyperparameters={"global_batch_size": 64})
 
 
@@ -109,41 +104,40 @@ def test_two_workers_on_one_gpu_are_refused_before_a_gang_starts(kind: Callable[
 
     for workers, gpus in ((1, 0.5), (1, 1), (2, 1), (2, 2.0)):
         made(workers, gpus)
-    refused = (
-        r"'GPU': 0.5\}\) holds 0.5 GPUs for each worker of a gang of 2, and NCCL refuses two workers on one GPU; give"
+    refuses_each(
+        [
+            (lambda: made(2, 0.5), ("resources_per_worker", {"GPU": 0.5}, 2, "NCCL", "whole")),
+            (
+                lambda: made(1, 0.5).check({"num_workers": 2}),
+                ("resources_per_worker", {"GPU": 0.5}, 2, "NCCL", "whole"),
+            ),
+            (lambda: made(1, 1.5), ("resources_per_worker", {"GPU": 1.5}, 1, "whole")),
+            (lambda: made(2, 1.5), ("resources_per_worker", {"GPU": 1.5}, 2, "whole")),
+        ],
+        ConfigurationError,
     )
-    with pytest.raises(ConfigurationError, match=refused):
-        made(2, 0.5)
-    with pytest.raises(ConfigurationError, match=refused):
-        made(1, 0.5).check({"num_workers": 2})
-    for workers in (1, 2):
-        with pytest.raises(ConfigurationError, match=r"1\.5 GPUs .*; give a whole number of GPUs, or a part of one"):
-            made(workers, 1.5)
 
 
 # ---- nodes
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"label_selector": {"zone": "in(a"}}, r"label_selector=\{'zone': 'in\(a'\}\): give one dict for all workers"),
-        ({"label_selector": [{"zone": "a"}]}, r"label_selector=\[.*give one dict for all workers, which are alike"),
-        ({"label_selector": {"zone": 1}}, "give one dict for all workers"),
-        ({"label_selector": {"zone": "a" * 64}}, "give one dict for all workers"),
-        (
-            {"label_selector": {"": "a"}},
-            r"label_selector=\{'': 'a'\}\): '' cannot be the name of a label; give at most 63",
-        ),
-        ({"label_selector": {"zone": "a", "a b": "c"}}, "'a b' cannot be the name of a label; give at most 63 letters"),
-        ({"label_selector": {1: "a"}}, "1 cannot be the name of a label"),
-        ({"accelerator_type": ""}, "accelerator_type=''\\): give Ray's word for it, such as 'A100'"),
-        ({"use_tpu": True}, r"use_tpu=True, topology=None\): trainers train on CPUs and GPUs"),
-    ],
-)
-def test_nodes_that_it_cannot_ask_for_are_named(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
-        XGBoostTrainer(scaling=ScalingConfig(num_workers=1, **given))
+def test_nodes_that_it_cannot_ask_for_are_named() -> None:
+    selectors: list[Any] = [{"zone": "in(a"}, [{"zone": "a"}], {"zone": 1}, {"zone": "a" * 64}]
+    cases: list[tuple[dict[str, Any], tuple[object, ...]]] = [
+        *(({"label_selector": given}, ("label_selector", given, "{'market-type': 'spot'}")) for given in selectors),
+        ({"label_selector": {"": "a"}}, ("label_selector", {"": "a"}, 63, "'ray.io/market-type'")),
+        ({"label_selector": {"zone": "a", "a b": "c"}}, ("label_selector", {"zone": "a", "a b": "c"}, "'a b'", 63)),
+        ({"label_selector": {1: "a"}}, ("label_selector", {1: "a"}, 63)),
+        ({"accelerator_type": ""}, ("accelerator_type", "''", "'A100'")),
+        ({"use_tpu": True}, ("use_tpu=True", "topology=None", "CPUs", "GPUs")),
+    ]
+    refuses_each(
+        [
+            (lambda given=given: XGBoostTrainer(scaling=ScalingConfig(num_workers=1, **given)), names)
+            for given, names in cases
+        ],
+        ConfigurationError,
+    )
 
 
 PARTS = st.from_regex(r"[aA1_.-]{0,3}", fullmatch=True) | st.sampled_from(["a" * 63, "a" * 64, "ray.io", "a b", "é"])

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from tests.support.refusals import mentions, refuses
 from tests.support.server_workers import FEATURES, Trained, Training, alone, over_sockets, weights, wrapped
 from trainers.errors import ConfigurationError, DivergedError, TrialError
 from trainers.parameter_server.settings import Settings
@@ -132,6 +133,7 @@ def test_what_happened_is_counted() -> None:
     buffers = 8 * sum(-(-elements // 8) * 8 for elements in (48, 8, 48, 6))
     assert found["waiting_seconds"] > 0
     del found["waiting_seconds"]
+    mentions(found.pop("delay"), "simulated", "ms", "[0.0, 1.0]")
     assert found == {
         "mode": "sync",
         "servers": [110],
@@ -143,7 +145,6 @@ def test_what_happened_is_counted() -> None:
         "bytes_pulled": 12 * buffers,
         "clock": "wall",
         "server_placement": "one",
-        "delay": "simulated: mean ms a worker [0.0, 1.0]",
     }
 
 
@@ -232,7 +233,7 @@ def test_types_may_be_mixed_and_parameters_frozen_or_unused() -> None:
     assert torch.equal(found.weights, expected.weights)
     two = trained(training, workers=2, num_servers=2)
     assert torch.equal(two[0].weights, two[1].weights)
-    with pytest.raises(ConfigurationError, match=r"there are 9 parameter servers .* has 7 parameter tensors"):
+    with refuses(ConfigurationError, field=("parameter servers", "num_servers"), value=9, remedy="7"):
         trained(training, mode="async", num_servers=9)
 
 
@@ -324,13 +325,13 @@ def test_parameters_that_are_not_finite_end_it_on_every_worker(mode: str) -> Non
     wild = Training(lambda model: torch.optim.SGD(model.parameters(), lr=1e200, momentum=0.9), passes=50)
     for error in everyone(wild, 3, mode=mode, num_servers=2):
         assert isinstance(error, DivergedError)
-        assert "parameters are not finite after update" in str(error)
+        mentions(str(error), "parameters")
 
 
 def test_an_optimizer_that_asks_for_the_loss_is_refused() -> None:
     for error in everyone(Training(lambda model: torch.optim.LBFGS(model.parameters())), 2):
         assert isinstance(error, ConfigurationError)
-        assert "LBFGS evaluates the loss itself" in str(error)
+        mentions(str(error), "optimizer", "LBFGS", "SGD", "Adam", "AllReduce")
 
 
 class Broken(Halving):
@@ -341,7 +342,7 @@ class Broken(Halving):
 def test_an_optimizer_that_fails_on_the_server_fails_the_trial_everywhere() -> None:
     for error in everyone(Training(lambda model: Broken(model.parameters())), 2):
         assert isinstance(error, TrialError)
-        assert "parameter server 0: Broken failed: no step today" in str(error)
+        mentions(str(error), "parameter server 0", "Broken", "no step today")
 
 
 def test_a_second_optimizer_is_refused() -> None:
@@ -351,7 +352,7 @@ def test_a_second_optimizer_is_refused() -> None:
             optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
             distribution.update(optimizer, MicroBatch(rows=1, update_rows=1, total_rows=1, last=True))
 
-    with pytest.raises(TrialError, match="give one optimizer several parameter groups"):
+    with refuses(TrialError, field=("optimizers", "parameter servers"), remedy="parameter groups"):
         trained(work)
 
 
@@ -363,5 +364,5 @@ def test_a_parameter_that_is_moved_while_it_trains_is_refused() -> None:
             distribution.update(optimizer, MicroBatch(rows=1, update_rows=1, total_rows=1, last=True))
             model.weight.data = model.weight.data.clone()
 
-    with pytest.raises(TrialError, match=r"call model.to\(\).* before the first step"):
+    with refuses(TrialError, field=("parameter", "parameter servers"), remedy="model.to()"):
         trained(work)

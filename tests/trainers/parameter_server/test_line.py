@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
+from tests.support.refusals import mentions
 from tests.support.server_workers import Trained, Training, over_sockets
 from trainers.errors import TrialError
 from trainers.parameter_server.server.line import Line
@@ -71,7 +72,7 @@ def test_four_workers_share_a_simulated_link() -> None:
     # carry first, 3 s with its own; answers find the link down free, 1 s each.
     up = 1 + 2 + 3 + 4 + (pushes - 4) * 3
     assert found["link_seconds"] == pytest.approx(up + pushes * 1, abs=2 * pushes * (STEP_SECONDS + step))
-    assert found["link"] == f"simulated: {BUFFERS} bytes a second each way"
+    mentions(found["link"], "simulated", str(BUFFERS))
     # Late in seconds; in updates they are as late as without it, since each of the others makes one in the same time.
     free = account(simulate(Training(passes=1), Settings.of({"mode": "async"}, 4), seed=0))
     assert mean(found["staleness"]) == pytest.approx(mean(free["staleness"]), abs=0.3)
@@ -126,5 +127,4 @@ def test_a_link_that_carries_nothing_in_time_is_named() -> None:
     settings = Settings.of({"mode": "async", "link_bytes_per_second": 1.0}, 2)
     for error in over_sockets(Training(passes=1), settings, patience=5.0):
         assert isinstance(error, TrialError)
-        assert "'link_bytes_per_second' 1" in str(error)
-        assert "longer than the 5 s" in str(error)
+        mentions(str(error), "link_bytes_per_second", "1", "5 s")

@@ -13,6 +13,7 @@ from torch import nn
 
 from tests.support.networks import assignment, data, servers, train_adam
 from tests.support.process_gang import process_gang
+from tests.support.refusals import mentions, refuses
 from tests.support.server_workers import DEADLINE, ThreadPeers, Training, alone, momentum
 from trainers import ParameterServerTrainer
 from trainers.channels import Channel
@@ -166,7 +167,7 @@ class Steps(Training):
 def test_a_limited_link_takes_its_time_on_sockets_too() -> None:
     found = on_sockets(Training(passes=1), ring(2, link_bytes_per_second=2e5))
     assert found[0].details["parameter_server"]["link_seconds"] >= 2 * 2 * 5 * 880 / 2e5
-    assert found[0].details["parameter_server"]["link"] == "simulated: 200000 bytes a second each way"
+    mentions(found[0].details["parameter_server"]["link"], "simulated", "200000")
 
 
 # ---- what goes wrong
@@ -188,26 +189,26 @@ def test_a_worker_that_fails_is_told_to_its_neighbours() -> None:
     assert isinstance(found[1], ValueError)
     assert isinstance(found[0], TrialError | threading.BrokenBarrierError)
     if isinstance(found[0], TrialError):
-        assert "rank 1 failed: " in str(found[0])
-        assert "on the way" in str(found[0])
+        mentions(str(found[0]), "rank 1", "on the way")
 
 
 def test_a_neighbour_that_is_gone_is_the_gang_s_error() -> None:
     one, other = Ring(0, "127.0.0.1"), Ring(1, "127.0.0.1")
     one.join([one.address, other.address])
+    port = other.address.port
     [way] = one.neighbours
     mine, theirs = [torch.ones(3)], [torch.zeros(3)]
     way.enter(5.0, mine, theirs)
-    with pytest.raises(TrialError, match="rank 1 trains nothing"):
+    with refuses(TrialError, field="rank 1"):
         way.average()
     other.publish(Replica([torch.zeros(4)]))
-    with pytest.raises(TrialError, match="rank 1 trains another model"):
+    with refuses(TrialError, field=("rank 1", "model")):
         way.average()
     other.publish(Replica([torch.full((3,), 3.0)]))
     way.average()
     assert theirs[0].tolist() == [3.0] * 3
     other.close()
-    with pytest.raises(GangError, match=r"rank 1 at .* is gone"):
+    with refuses(GangError, field="rank 1", value=f"127.0.0.1:{port}"):
         way.average()
     one.close()
 
@@ -278,7 +279,7 @@ def test_a_gang_goes_on_after_a_trial_that_failed_on_one_worker(tmp_path: Any) -
     with process_gang(3, str(tmp_path)) as gang:
         answers = gang.run(make, *trials)
     for first, failed, last in answers:
-        assert "rank 1 failed: " in str(failed) or "on the way" in str(failed), failed
+        assert "rank 1" in str(failed) or "on the way" in str(failed), failed
         assert [segment.reports[-1].step for segment in (first, last)] == [2, 2]
         assert first.reports[-1].metrics["train:x"] == answers[0][0].reports[-1].metrics["train:x"]
     assert answers[0][2].details["communication"]["steps"] == {"0": 8, "1": 8, "2": 8}

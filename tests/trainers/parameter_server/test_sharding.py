@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 
-import pytest
 from hypothesis import given, settings, strategies as st
 
+from tests.support.refusals import refuses
 from trainers.errors import ConfigurationError
 from trainers.parameter_server.sharding import spread
 
@@ -19,8 +19,8 @@ def loads(sizes: list[int], homes: tuple[int, ...], servers: int) -> list[int]:
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=40), st.integers(1, 8))
 def test_each_has_a_home_and_no_server_is_without_or_overloaded(sizes: list[int], servers: int) -> None:
     if servers > len(sizes):
-        with pytest.raises(
-            ConfigurationError, match=f"there are {servers} parameter servers .* has {len(sizes)} parameter"
+        with refuses(
+            ConfigurationError, field=("parameter servers", "num_servers"), value=servers, remedy=str(len(sizes))
         ):
             spread(sizes, servers)
         return

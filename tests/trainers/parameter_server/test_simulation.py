@@ -14,6 +14,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from tests.support.refusals import mentions, refuses
 from tests.support.server_workers import (
     FEATURES,
     TARGETS,
@@ -83,7 +84,7 @@ def test_bounded_holds_fast_workers_back() -> None:
         settings = Settings.of({"mode": mode, "staleness_bound": 1, "delay_ms": [0, 0, 0, 20]}, 4)
         found = account(simulate(Training(passes=1), settings, seed=0))
         counts[mode] = max(map(int, found["staleness"]))
-        assert found["delay"] == "simulated: mean ms a worker [0.0, 0.0, 0.0, 20.0]"
+        mentions(found["delay"], "simulated", "ms", "[0.0, 0.0, 0.0, 20.0]")
     # Of the slowest's push: three others make all their five steps in between, or two at most.
     assert counts["async"] > 9
     assert counts["bounded"] <= 6
@@ -217,7 +218,7 @@ def test_ctrl_c_comes_out_while_another_worker_than_the_callers_runs() -> None:
 
 
 def test_divergence_comes_out() -> None:
-    with pytest.raises(DivergedError, match="not finite after update"):
+    with refuses(DivergedError, field="parameters"):
         simulate(Training(lambda model: torch.optim.SGD(model.parameters(), lr=1e200)), ASYNC, seed=0)
 
 
@@ -225,7 +226,7 @@ def test_a_worker_that_ends_early_is_named_and_not_waited_for() -> None:
     def work(peers: Peers, distribution: Distribution) -> None:
         Training(passes=1 if peers.rank == 1 else 2)(peers, distribution)
 
-    with pytest.raises(TrialError, match="rank 1 ended its training while others waited for it"):
+    with refuses(TrialError, field=("rank 1", "training")):
         simulate(work, Settings.of({"mode": "sync"}, 3), seed=0)
 
 
@@ -236,7 +237,7 @@ def test_workers_that_do_different_things_are_told_so() -> None:
         else:
             peers.meet("report 3")
 
-    with pytest.raises(TrialError, match=r"rank \d came to (a gathering|report 3), and rank \d to"):
+    with refuses(TrialError, field=("rank 0", "rank 1"), value="report 3"):
         simulate(work, Settings.of({}, 2), seed=0)
 
 
@@ -245,5 +246,5 @@ def test_waiting_in_vain_is_told_at_once() -> None:
         if peers.rank != 1:
             peers.meet("report 3")
 
-    with pytest.raises(TrialError, match=r"rank 0 waited in vain in report 3 for ranks \[1\]"):
+    with refuses(TrialError, field=("rank 0", "report 3"), value="[1]"):
         simulate(work, Settings.of({}, 3), seed=0)

@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from tests.support.process_gang import warm_context
+from tests.support.refusals import mentions, refuses
 from tests.support.server_workers import NoPeers, Training, over_sockets, served, wrapped
 from trainers.errors import DivergedError, GangError, TrialError
 from trainers.parameter_server.distribution import ServerDistribution
@@ -74,7 +75,7 @@ def test_without_the_token_nobody_comes_in_and_nothing_of_theirs_is_read(stack: 
     [listener] = served(1, stack)
     address = listener.address
     wrong = Address(name=address.name, host=address.host, port=address.port, token=bytes(32))
-    with pytest.raises(GangError, match=r"parameter server 0 at 127\.0\.0\.1:.* is gone"):
+    with refuses(GangError, field="parameter server 0", value=f"127.0.0.1:{address.port}"):
         step(over(linked(stack, wrong)))
     with socket.create_connection((address.host, address.port)) as caller:
         caller.sendall(pickle.dumps({"anything": "else"}) * 10)
@@ -143,10 +144,10 @@ def test_a_server_that_is_killed_is_named(processes: list[Address], stack: ExitS
     step(distribution)
     distribution.step()
     os.kill(processes[1].pid, signal.SIGKILL)
-    with pytest.raises(GangError, match=rf"parameter server 1 at 127\.0\.0\.1:{processes[1].port} is gone"):
+    with refuses(GangError, field="parameter server 1", value=f"127.0.0.1:{processes[1].port}"):
         steps(distribution, 3)  # What is sent before the system knows is lost without an error.
     assert distribution.close() == {}
-    with pytest.raises(GangError, match=r"parameter server 1 .* is gone"):
+    with refuses(GangError, field="parameter server 1"):
         step(over(linked(stack, *processes)))
 
 
@@ -169,7 +170,7 @@ def test_a_worker_that_is_gone_is_named_at_once_by_those_who_wait(mode: str) -> 
     assert isinstance(results[2], Leaves)
     for error in results[:2]:
         assert isinstance(error, GangError)
-        assert "rank 2 is gone, says parameter server" in str(error)
+        mentions(str(error), "rank 2", "parameter server")
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
@@ -186,17 +187,14 @@ def test_a_worker_whose_training_fails_ends_the_others(mode: str) -> None:
     assert isinstance(results[1], ZeroDivisionError)
     for error in (results[0], results[2]):
         assert type(error) is TrialError
-        assert str(error) == "rank 1 failed: ZeroDivisionError: division by zero"
+        mentions(str(error), "rank 1", "ZeroDivisionError", "division by zero")
 
 
 @pytest.mark.parametrize(
-    ("mode", "said"),
-    [
-        ("sync", "waited 0.3 s at parameter server 0 for a step of ranks [1]"),
-        ("async", "waited 0.3 s at parameter server 0 for the end of a pass of ranks [1]"),
-    ],
+    ("mode", "what"),
+    [("sync", "step"), ("async", "pass")],
 )
-def test_a_worker_that_does_not_come_is_named_after_the_deadline(mode: str, said: str) -> None:
+def test_a_worker_that_does_not_come_is_named_after_the_deadline(mode: str, what: str) -> None:
     others_gave_up = threading.Semaphore(0)
     waited: list[int] = []
 
@@ -217,7 +215,7 @@ def test_a_worker_that_does_not_come_is_named_after_the_deadline(mode: str, said
     results = over_sockets(work, Settings.of({"mode": mode}, 3), patience=0.3)
     for error in (results[0], results[2]):
         assert type(error) is TrialError
-        assert said in str(error)
+        mentions(str(error), "0.3 s", "parameter server 0", what, "[1]")
 
 
 class Stuck(torch.optim.SGD):
@@ -249,7 +247,7 @@ def test_every_worker_hears_that_the_state_cannot_be_sent_back() -> None:
     training = Training(lambda model: Locked(model.parameters(), lr=0.1))
     for error in over_sockets(training, Settings.of({"mode": "sync"}, 2)):
         assert type(error) is TrialError
-        assert "the state of Locked cannot be sent" in str(error)
+        mentions(str(error), "parameter server", "state", "Locked")
 
 
 def test_who_goes_on_after_an_error_has_it_again() -> None:

@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from tests.support.networks import HERE, assignment, data, network, run, servers, state
 from tests.support.process_gang import process_gang
+from tests.support.refusals import refuses
 from trainers import TorchTrainer, TrialError
 from trainers.channels import Channel
 from trainers.gangs.messages import Assignment
@@ -86,8 +87,8 @@ def test_a_trial_that_ends_itself_hands_out_its_best_too(tmp_path) -> None:
 
 
 def test_without_a_checkpoint_in_each_report_the_remedy_is_said(tmp_path) -> None:
-    with pytest.raises(
-        TrialError, match=r"hands out the model of the best report; give report\(metrics, checkpoint=\.\.\.\)"
+    with refuses(
+        TrialError, field=("epoch 1", "checkpoint", "objective_value"), value="best", remedy=("report", "last")
     ):
         in_one_process(by_best(assignment(tmp_path, stop=3, **words(without=[1]))))
 

@@ -16,6 +16,7 @@ from torch import nn
 
 from tests.support.networks import assignment, data, state
 from tests.support.process_gang import serve_alone
+from tests.support.refusals import mentions, refuses
 from trainers import TorchTrainer, TrialError
 from trainers.channels import Channel
 from trainers.pytorch.plain import plain
@@ -70,24 +71,24 @@ def test_a_trial_goes_on_from_numpys_numbers(tmp_path, given, expected):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("given", "names"),
     [
-        (defaultdict(list, a=[1]), r"a collections.defaultdict; give dict\(...\) of it"),
-        (Point(1, 2), r"Point; give tuple\(...\) of it"),
-        (Phase.WARM, r"Phase; give int\(...\) of it"),
-        (Text("a"), r"Text; give str\(...\) of it"),
-        (np.zeros(3), r"a numpy.ndarray; give torch.from_numpy"),
-        (np.datetime64("2020-01-01"), "a numpy.datetime64; give tensors, numbers"),
-        (np.longdouble(1), r"a numpy.longdouble; give "),
-        (b"", r"is b''; give None or bytearray"),
-        (frozenset([1]), "a builtins.frozenset; give tensors"),
-        (nn.Linear(1, 1), "Linear; give tensors, numbers, text, lists and dicts of them, such as a state_dict"),
-        ({(1, 2): 3}, r"has the key \(1, 2\); give text or numbers as keys"),
-        ({Phase.WARM: 3}, "has the key .*WARM.*; give text or numbers as keys"),
+        (defaultdict(list, a=[1]), ("collections.defaultdict", "dict(")),
+        (Point(1, 2), ("Point", "tuple(")),
+        (Phase.WARM, ("Phase", "int(")),
+        (Text("a"), ("Text", "str(")),
+        (np.zeros(3), ("numpy.ndarray", "torch.from_numpy")),
+        (np.datetime64("2020-01-01"), ("numpy.datetime64", "tensors", "numbers")),
+        (np.longdouble(1), ("numpy.longdouble", "numbers")),
+        (b"", ("b''", "None", "bytearray()")),
+        (frozenset([1]), ("frozenset", "tensors")),
+        (nn.Linear(1, 1), ("torch.nn.modules.linear.Linear", "tensors", "state_dict()")),
+        ({(1, 2): 3}, ("(1, 2)", "text", "numbers")),
+        ({Phase.WARM: 3}, ("WARM", "text", "numbers")),
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_could_not_be_read_back_is_refused_at_its_report(tmp_path, given, message):
+def test_what_could_not_be_read_back_is_refused_at_its_report(tmp_path, given, names):
     reports = []
 
     def train(context) -> None:
@@ -96,8 +97,8 @@ def test_what_could_not_be_read_back_is_refused_at_its_report(tmp_path, given, m
             reports.append(epoch)
 
     [error] = alone(train, assignment(tmp_path, stop=5))
-    with pytest.raises(TrialError, match=rf"report\(checkpoint=...\): checkpoint\['a'\]\[0\].*{message}"):
-        raise error
+    assert isinstance(error, TrialError), error
+    mentions(str(error), "report", "checkpoint['a'][0]", *names)
     assert reports == []
 
 
@@ -130,7 +131,7 @@ def test_an_attribute_of_a_tensor_is_read_back_or_refused():
     tensor.kind = "bias"
     assert read_back(plain(tensor, "checkpoint")).kind == "bias"
     tensor.kind = np.float64(1)
-    with pytest.raises(TrialError, match=r"checkpoint.kind is np.float64\(1.0\), of NumPy's"):
+    with refuses(TrialError, field="checkpoint.kind", value="np.float64(1.0)", remedy="Python"):
         plain(tensor, "checkpoint")
 
 

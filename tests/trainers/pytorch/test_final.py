@@ -9,6 +9,7 @@ from torch.nn import functional
 
 from tests.support.networks import HERE, assignment, data, network, run, servers, state
 from tests.support.process_gang import process_gang
+from tests.support.refusals import refuses
 from trainers import TorchTrainer, TrialError
 from trainers.channels import Channel
 from trainers.gangs.messages import Segment
@@ -84,5 +85,5 @@ def test_a_loop_that_is_left_without_saying_so_is_told_how(tmp_path):
             if epoch == 1:
                 break
 
-    with pytest.raises(TrialError, match=r"the reports of 2 of 5 epochs; .*early with report\(..., final=True\)"):
+    with refuses(TrialError, field="5", value=2, remedy=("context.epochs()", "report()", "final=True")):
         run(TorchTrainer(function, scaling=HERE), assignment(tmp_path, stop=5, **WORDS))

@@ -12,6 +12,7 @@ from torch.utils.data import BatchSampler, DataLoader, Dataset, SequentialSample
 from tests.support.loaders import NUMBERS, ROWS, Lengths
 from tests.support.networks import HERE, assignment, data, state
 from tests.support.process_gang import serve_alone
+from tests.support.refusals import refuses
 from trainers import TorchTrainer, TrialError
 from trainers.channels import Channel
 
@@ -118,7 +119,7 @@ def test_a_loader_after_a_shard_has_to_say_whose_rows_it_has(tmp_path, workers):
         return DataLoader(TensorDataset(torch.arange(2000)), batch_size=50)
 
     for make in (of_shard, of_all):
-        with pytest.raises(TrialError, match=r"after shard\('train'\).*sharded=True.*sharded=False"):
+        with refuses(TrialError, field=("DataLoader", "shard", "train"), remedy=("sharded=True", "sharded=False")):
             rows_seen(tmp_path, 2000, workers, make, sharded=None)
     assert rows_seen(tmp_path, 2000, workers, of_all, sharded=False) == [Counter(range(2000))] * 2
 
@@ -127,12 +128,12 @@ def test_shards_of_other_lengths_are_never_dealt_out_again(tmp_path):
     def make(context):
         return DataLoader(Transformed(context.shard("train")), batch_size=50)
 
-    with pytest.raises(TrialError, match=r"other rows on rank 1 than on rank 0.*sharded=True"):
+    with refuses(TrialError, field=("DataLoader", "rank 1", "rank 0"), remedy="sharded=True"):
         rows_seen(tmp_path, 2001, 2, make, sharded=False)
 
 
 def test_what_is_said_of_a_channels_rows_is_refused(tmp_path):
-    with pytest.raises(TrialError, match="sharded=False is for a DataLoader; a channel's rows are each worker's own"):
+    with refuses(TrialError, field=("sharded", "channel"), value=False, remedy="DataLoader"):
         rows_seen(tmp_path, 20, 1, lambda _: "train", sharded=False)
 
 
@@ -146,5 +147,5 @@ def test_a_workers_own_batches_are_as_large_in_each_pass(tmp_path):
         return DataLoader(NUMBERS, batch_sampler=Lengths())
 
     assert rows_seen(tmp_path, 101, 2, fixed, sharded=True) == [Counter(range(101))] * 2
-    with pytest.raises(TrialError, match=r"pass 1 has other batches than before.*sharded=False"):
+    with refuses(TrialError, field=("DataLoader", "pass 1"), remedy=("sharded=True", "sharded=False")):
         rows_seen(tmp_path, ROWS, 2, other, sharded=True)

@@ -15,6 +15,7 @@ from torch.nn import functional
 from tests.support.allreduce import only, only_errors, program
 from tests.support.networks import assignment, close, servers, small_buckets, state
 from tests.support.process_gang import ProcessGang, serve_alone
+from tests.support.refusals import mentions, refuses
 from trainers import ParameterServerTrainer, TorchTrainer
 from trainers.errors import ConfigurationError, DivergedError
 from trainers.pytorch.state import Precision
@@ -94,7 +95,7 @@ def test_a_training_that_is_finite_at_no_scale_has_diverged():
     scale = LossScale()
     for _ in range(29):
         scale.update(False)
-    with pytest.raises(DivergedError, match=r"gradients are not finite at a loss scale of 1\.2e-04 either"):
+    with refuses(DivergedError, field=("gradients", "loss scale"), value="1.2e-04"):
         scale.update(False)
 
 
@@ -272,8 +273,7 @@ def penalised(context) -> None:
 def test_a_penalty_on_parameters_is_refused_where_gradients_are_low(gang: ProcessGang, tmp_path):
     words = {"per_worker_batch_size": 8}
     errors = only_errors(gang.run(program(penalised), assignment(tmp_path, **words, precision="bf16-master")))
-    assert "a penalty on the parameters themselves" in str(errors[0])
-    assert "give precision 'bf16'" in str(errors[0])
+    mentions(str(errors[0]), "precision", "bf16-master", "penalty", "parameters", "optimizer.zero_grad()", "bf16")
     only(gang.run(program(penalised), assignment(tmp_path, **words, precision="bf16")))
 
 
@@ -306,7 +306,7 @@ def test_losses_that_are_finite_at_no_scale_end_the_trial(tmp_path):
 
     [error] = serve_alone(program(broken)(), assignment(tmp_path, 0, 9, per_worker_batch_size=8, precision="fp16"))
     assert isinstance(error, DivergedError)
-    assert "gradients are not finite at a loss scale of" in str(error)
+    mentions(str(error), "gradients", "loss scale")
 
 
 def test_low_copies_go_with_their_trial(tmp_path):
@@ -336,12 +336,12 @@ def test_low_copies_go_with_their_trial(tmp_path):
 
 @pytest.mark.parametrize("trainer", [TorchTrainer, ParameterServerTrainer])
 def test_an_unknown_precision_is_refused_before_anything_starts(trainer):
-    with pytest.raises(ConfigurationError, match=r"precision is 'fp61'; give one of fp32, bf16, fp16, .*did you mean"):
+    with refuses(ConfigurationError, field="precision", value="fp61", remedy=("fp32", "bf16", "fp16", "bf16-master")):
         trainer(train, scaling=HERE, precision="fp61")
-    with pytest.raises(ConfigurationError, match=r"precision is 16; give one of"):
+    with refuses(ConfigurationError, field="precision", value=16, remedy=("fp32", "bf16", "fp16")):
         trainer(train, scaling=HERE).check({"precision": 16})
 
 
 def test_a_precision_that_the_device_lacks_is_refused():
-    with pytest.raises(ConfigurationError, match=r"precision 'bf16': device 'meta' does not compute in it"):
+    with refuses(ConfigurationError, field=("precision", "meta"), value="bf16", remedy=("fp32", "accelerator_type")):
         Precision("bf16").check(torch.device("meta"))

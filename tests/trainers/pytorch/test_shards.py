@@ -15,6 +15,7 @@ from tests.support import shards as support
 from tests.support.allreduce import only
 from tests.support.networks import assignment
 from tests.support.process_gang import ProcessGang, process_gang
+from tests.support.refusals import mentions, refuses
 from tests.support.transformer import train_text
 from trainers import TorchTrainer, checkpoint, storage
 from trainers.errors import CheckpointError, TrialError, UnsavedError
@@ -134,7 +135,7 @@ def test_a_worker_that_dies_before_it_is_sealed_leaves_no_checkpoint(tmp_path: P
         of(support.called(gang, support.die_before_the_seal, uri=uri, dies=dies))
     assert storage.names(uri)
     assert checkpoint.MANIFEST not in storage.names(uri)
-    with pytest.raises(CheckpointError, match=r"manifest\.json.* is not there"):
+    with refuses(CheckpointError, field="checkpoint", value="manifest.json"):
         checkpoint.manifest_of(uri)
 
 
@@ -153,14 +154,13 @@ def test_a_damaged_file_is_named_with_its_trial(two: ProcessGang, folder: str, h
     else:
         path.write_bytes(raw[:-1] if how == "cut" else raw[:70] + bytes([raw[70] ^ 1]) + raw[71:])
     if how in ("cut", "missing", "index"):
-        with pytest.raises(CheckpointError, match=rf"{name}.*'t-003'"):
+        with refuses(CheckpointError, field=name, value="t-003"):
             support.opened(uri, manifest)
     answers = support.called(two, support.load, uri=uri)
     found = [error for error in answers if isinstance(error, CheckpointError)]
     assert found, answers
     for error in found:
-        assert name in str(error)
-        assert "'t-003'" in str(error)
+        mentions(str(error), name, "t-003")
 
 
 def test_stages_of_a_pipeline_are_put_together_and_cut_again(four: ProcessGang, two: ProcessGang, uri: str) -> None:
@@ -185,7 +185,7 @@ def test_stages_of_a_pipeline_are_put_together_and_cut_again(four: ProcessGang, 
 def test_workers_with_different_tensors_of_one_name_are_refused(two: ProcessGang, uri: str) -> None:
     for error in support.called(two, support.save_different, uri=uri):
         assert isinstance(error, TrialError)
-        assert "is a tensor of shape (100, 100) and torch.float32 on rank 0" in str(error)
+        mentions(str(error), "checkpoint", "(100, 100)", "torch.float32", "rank 0", "rank 1")
     assert storage.names(uri) == []
 
 

@@ -14,6 +14,7 @@ from tests.support.allreduce import only, only_errors, program
 from tests.support.loaders import NUMBERS
 from tests.support.networks import assignment, close, data, servers, state
 from tests.support.process_gang import ProcessGang, serve_alone
+from tests.support.refusals import mentions, refuses
 from trainers import ParameterServerTrainer, TorchTrainer
 from trainers.channels import Channel
 from trainers.errors import ConfigurationError, TrialError
@@ -128,12 +129,12 @@ def test_a_unit_has_its_word_in_the_trainer_and_in_records(trainer, steps, unit)
 
 @pytest.mark.parametrize("steps", [0, -1, 1.5, True, "10"])
 def test_a_number_of_steps_that_is_none_is_refused(steps):
-    with pytest.raises(ConfigurationError, match=rf"steps_per_report is {steps!r}; give a whole number, 1 or more"):
+    with refuses(ConfigurationError, field="steps_per_report", value=repr(steps), remedy="1"):
         TorchTrainer(train, steps_per_report=steps)
 
 
 def test_steps_without_the_trainers_word_are_refused(tmp_path):
-    with pytest.raises(TrialError, match=r"context.steps\(\) takes a trainer with steps_per_report"):
+    with refuses(TrialError, field="context.steps()", remedy="steps_per_report"):
         servers(train, assignment(tmp_path, per_worker_batch_size=8, num_workers=1))
 
 
@@ -149,5 +150,5 @@ def forgets(context) -> None:
 def test_a_unit_without_a_report_is_told_in_its_word(gang: ProcessGang, tmp_path, steps, unit):
     made = program(forgets, steps_per_report=steps)
     errors = only_errors(gang.run(made, assignment(tmp_path, per_worker_batch_size=8)))
-    assert f"ended {unit} 0 without a report; call report() in every {unit}" in str(errors[0])
+    mentions(str(errors[0]), f"{unit} 0", unit, "report()", "rank 0")
     only([[1]])

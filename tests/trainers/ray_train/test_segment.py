@@ -22,6 +22,7 @@ from hpo.report import JobData, job_page
 from tests.support.networks import assignment
 from tests.support.process_gang import process_gang, serve_alone
 from tests.support.ray_train_job import train, trainer
+from tests.support.refusals import refuses
 from trainers import ConfigurationError, DivergedError, RayTrainTrainer, TrialError
 from trainers.gangs.messages import Assignment, Segment
 
@@ -131,28 +132,28 @@ def test_the_files_of_a_report_are_there_at_once(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("function", "error", "message"),
+    ("function", "error", "names"),
     [
-        (lambda config: None, TrialError, "without a report"),
-        (lambda config: exit(3), TrialError, r"sys.exit\(3\)"),
-        (lambda config: ray.train.report([1]), TrialError, "give a dict"),
-        (lambda config: ray.train.report({"loss": 10**400}), TrialError, "'loss' is an integer too large for a float"),
+        (lambda config: None, TrialError, "ray.train.report(metrics)"),
+        (lambda config: exit(3), TrialError, ("sys.exit(3)", "exception")),
+        (lambda config: ray.train.report([1]), TrialError, ("ray.train.report", "metrics", "[1]", "dict")),
+        (lambda config: ray.train.report({"loss": 10**400}), TrialError, ("ray.train.report", "loss", "float")),
         (lambda config: ray.train.get_dataset_shard("train"), ConfigurationError, "datasets={'train'"),
         (lambda config: 1 / config["lr"], ZeroDivisionError, "zero"),
-        (lambda config: ray.train.report({"loss": float("nan")}), DivergedError, "loss is nan at unit 1"),
+        (lambda config: ray.train.report({"loss": float("nan")}), DivergedError, ("loss", "nan", "1")),
     ],
 )
-def test_what_is_wrong_is_the_trial_s_error(tmp_path, function, error, message):
+def test_what_is_wrong_is_the_trial_s_error(tmp_path, function, error, names):
     wrong = replace(assignment(tmp_path, lr=0), objective="loss")
     [found] = run(function, wrong)
-    with pytest.raises(error, match=message):
+    with refuses(error, field=names):
         raise found
 
 
 def test_ray_train_is_nobody_s_again_afterwards(tmp_path, monkeypatch):
     monkeypatch.setattr(train_fn_utils, "_train_fn_utils", None)  # Ray's own local mode leaves its answers there.
     run(train, assignment(tmp_path, **WORDS))
-    with pytest.raises(RuntimeError, match="outside of a Ray Train training function"):
+    with refuses(RuntimeError, field="Ray Train"):
         ray.train.get_context()
 
 

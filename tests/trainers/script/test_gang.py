@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests.support.gangs import Pool
+from tests.support.refusals import mentions
 from tests.support.rows import until
 from tests.support.script_programs import running
 from trainers import Channel, ScalingConfig, ScriptTrainer
@@ -88,18 +90,18 @@ def test_a_program_of_two_ranks_is_paused_and_goes_on(pool: Pool, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("mode", "error"),
+    ("mode", "names"),
     [
-        ("fail", "ranks.py ended with exit code 1 on worker 1: ValueError: no third epoch"),
-        ("hang", "ranks.py reported nothing for 5 s"),
+        ("fail", ("ranks.py", "worker 1", "ValueError: no third epoch")),
+        ("hang", ("ranks.py", "5 s", "report_timeout_s")),
     ],
 )
 def test_one_rank_that_breaks_ends_the_trial_and_not_the_gang(
-    pool: Pool, tmp_path: Path, mode: str, error: str
+    pool: Pool, tmp_path: Path, mode: str, names: tuple[str, ...]
 ) -> None:
     (gang,) = pool.up
     answer = pool.serve(gang, assignment(tmp_path, 6, mode=mode))
-    assert error in answer.error
+    mentions(answer.error.partition("\n")[0], *names)
     assert [report.step for report in answer.reports] == [1, 2]
     assert running("ranks.py") == []
     assert served(pool, assignment(tmp_path, 1)).reached == 1
@@ -111,10 +113,9 @@ def test_parts_that_end_apart_and_one_that_cannot_start_fail_the_trial_alone(ray
         pool.start(1)
         (gang,) = pool.up
         answer = pool.serve(gang, assignment(tmp_path, 6, mode="stubborn"))
-        assert "ranks.py ended with exit code 1 on worker 1: ValueError: no third epoch" in answer.error
+        mentions(answer.error.partition("\n")[0], "ranks.py", "worker 1", "ValueError: no third epoch")
         answer = pool.serve(gang, assignment(tmp_path, 6, mode="x" * 200_000))
-        assert "worker 0: " in answer.error
-        assert "cannot be started: Argument list too long" in answer.error
+        mentions(answer.error, "worker 0", os.strerror(errno.E2BIG), "128 kB")
         assert served(pool, assignment(tmp_path, 1)).reached == 1
         assert running("ranks.py") == []
     finally:

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from tests.support.kept_programs import looping, processes, trained
+from tests.support.refusals import mentions, refuses_each
 from tests.support.script_programs import assignment, values
 from trainers import ConfigurationError, ScriptTrainer, TrialError
 from trainers.script import guard
@@ -143,8 +144,9 @@ def test_a_trial_that_fails_ends_the_process_and_not_the_gang(
 ) -> None:
     program = opened(looping(before="assert not args.get('fails'), 'as asked'"), keep_loaded=True)
     (first,) = trained(program, tmp_path, 2)
-    with pytest.raises(TrialError, match=r"train\.py ended with exit code 1: AssertionError: as asked"):
+    with pytest.raises(TrialError) as failed:
         trained(program, tmp_path, 2, fails=1)
+    mentions(str(failed.value).partition("\n")[0], "train.py", 1, "AssertionError: as asked")
     (second,) = trained(program, tmp_path, 2)
     assert values(second) == values(first)
     assert not processes(first) & processes(second)
@@ -154,10 +156,10 @@ def test_a_trial_that_fails_ends_the_process_and_not_the_gang(
     ("after", "said"),
     [
         (
-            "import threading; threading.Thread(target=time.sleep, args=(3600,), name='left').start()",
-            "it left threads running: left",
+            "import threading; threading.Thread(target=time.sleep, args=(3600,), name='straggler').start()",
+            "straggler",
         ),
-        ("time.sleep(3600)", "it did not return at its last unit"),
+        ("time.sleep(3600)", "unit"),
     ],
 )
 def test_a_trial_that_does_not_let_go_costs_the_next_one_a_start(
@@ -166,7 +168,8 @@ def test_a_trial_that_does_not_let_go_costs_the_next_one_a_start(
     program = opened(looping(after=after), keep_loaded=True, grace_period_s=1)
     first, second = trained(program, tmp_path, 2, 2)
     assert values(first) == values(second) == [(1, 0.1), (2, 0.2)]
-    assert first.details == {"loaded_anew": said}
+    assert first.details.keys() == {"loaded_anew"}
+    mentions(first.details["loaded_anew"], said)
     assert not processes(first) & processes(second)
 
 
@@ -202,13 +205,17 @@ def test_output_of_a_trial_is_its_own(opened: Callable[..., ScriptProgram], tmp_
     assert values(first) == values(second) == [(1, 0.1), (2, 0.2), (3, 0.3)]
 
 
-@pytest.mark.parametrize(
-    ("entry_point", "launcher", "said"),
-    [("train.sh", "python", "'train.sh' is no Python file"), ("train.py", "tensorflow", "once in a process")],
-)
-def test_what_cannot_be_kept_loaded_is_refused(entry_point: str, launcher: str, said: str) -> None:
-    with pytest.raises(ConfigurationError, match=said):
-        ScriptTrainer(entry_point, launcher=launcher, keep_loaded=True)
+def test_what_cannot_be_kept_loaded_is_refused() -> None:
+    refuses_each(
+        [
+            (lambda: ScriptTrainer("train.sh", keep_loaded=True), ("keep_loaded", "entry_point", "train.sh", "Python")),
+            (
+                lambda: ScriptTrainer("train.py", launcher="tensorflow", keep_loaded=True),
+                ("keep_loaded", "launcher", "'tensorflow'"),
+            ),
+        ],
+        ConfigurationError,
+    )
 
 
 def test_host_and_worker_mean_the_same_names() -> None:

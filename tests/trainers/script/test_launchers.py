@@ -9,6 +9,7 @@ import sys
 import pytest
 from torch.distributed.run import get_args_parser
 
+from tests.support.refusals import refuses, refuses_each
 from trainers.errors import ConfigurationError
 from trainers.script.launchers import LAUNCHERS, LauncherOptions, Place, Start, check_launcher, start_of
 
@@ -114,7 +115,8 @@ def test_mpirun_is_started_by_the_first_worker_alone():
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_mpirun_on_two_nodes_is_refused_by_every_worker(rank):
-    with pytest.raises(ConfigurationError, match=r"2 nodes, 10\.0\.0\.0, 10\.0\.0\.1; give .*STRICT_PACK"):
+    field = ("mpirun", "2", "10.0.0.0", "10.0.0.1")
+    with refuses(ConfigurationError, field=field, remedy=("STRICT_PACK", "torchrun")):
         start_of("mpirun", PROGRAM, place(rank=rank), options=LauncherOptions())
 
 
@@ -187,46 +189,44 @@ def test_each_process_has_a_core(cpus, processes, threads):
     assert started("torchrun", place(cpus=cpus, processes=processes)).environment["OMP_NUM_THREADS"] == threads
 
 
-@pytest.mark.parametrize(
-    ("launcher", "message"),
-    [
-        ("torchrunn", "launcher is 'torchrunn'; give one of accelerate, .*; did you mean 'torchrun'"),
-        ("deepspeed train.py", "a command line that contains {program}"),
-        (None, "launcher is None"),
-        ("run {program} {worldsize}", "placeholder {worldsize} is unknown; .*did you mean 'world_size'"),
-        ("run '{program}", "No closing quotation; give a command line"),
-        ("mpirun --mca 'btl", 'launcher is "mpirun --mca \'btl": No closing quotation; give a command line'),
-        (
-            "accelerate launch",
-            "'accelerate launch', and 'launch' is no option of accelerate; leave it out, or give a line",
-        ),
-        ("torchrun --nnodes 2", "'--nnodes' is the gang's own to say; leave it out"),
-        ("torchrun --max-restarts 1 --nproc_per_node=4", "'--nproc_per_node=4' is the gang's own"),
-        ("torchrun --nproc 4", "'--nproc' is the gang's own"),
-        ("accelerate --multi_gpu", "'--multi_gpu' is the gang's own"),
-        ("python -X dev -m train", "'-m' is the gang's own"),
-        ("mpirun -np 4", "'-np' is the gang's own"),
-    ],
-)
-def test_an_unknown_launcher_is_refused(launcher, message):
-    with pytest.raises(ConfigurationError, match=message):
-        check_launcher(launcher)
+def test_an_unknown_launcher_is_refused():
+    cases = [
+        ("torchrunn", ("'torchrunn'", *LAUNCHERS, "'torchrun'")),
+        ("deepspeed train.py", ("deepspeed train.py", "{program}")),
+        (None, (None, "{program}")),
+        ("run {program} {worldsize}", ("{worldsize}", "{world_size}", "'world_size'")),
+        ("run '{program}", ("run '{program}", "quotation")),
+        ("mpirun --mca 'btl", ("mpirun --mca 'btl", "quotation")),
+        ("accelerate launch", ("'accelerate launch'", "'launch'", "{script}")),
+        ("torchrun --nnodes 2", ("'--nnodes'", "{script}")),
+        ("torchrun --max-restarts 1 --nproc_per_node=4", ("'--nproc_per_node=4'", "{script}")),
+        ("torchrun --nproc 4", ("'--nproc'", "{script}")),
+        ("accelerate --multi_gpu", ("'--multi_gpu'", "{script}")),
+        ("python -X dev -m train", ("'-m'", "{script}")),
+        ("mpirun -np 4", ("'-np'", "{script}")),
+    ]
+    refuses_each(
+        [(lambda given=given: check_launcher(given), ("launcher", *names)) for given, names in cases],
+        ConfigurationError,
+    )
 
 
-@pytest.mark.parametrize(
-    ("launcher", "options", "shape", "message"),
-    [
-        ("torchrun", {"parameter_servers": 1}, {}, "parameter_servers is 1, which launcher 'torchrun' has none of"),
-        ("tensorflow", {"parameter_servers": -1}, {}, "parameter_servers is -1; give a whole number"),
-        ("tensorflow", {"parameter_servers": 2}, {"workers": 2}, "give 1 or fewer, or num_workers=3 or more"),
-        ("tensorflow", {}, {"processes": 2}, "processes_per_worker is 2, and launcher 'tensorflow' starts one"),
-        ("python", {}, {"processes": 0}, "processes_per_worker is 0; give a whole number, 1 or more"),
-        ("tensorflow -u", {}, {"processes": 2}, "launcher 'tensorflow -u' starts one process a worker"),
-    ],
-)
-def test_a_shape_that_a_launcher_cannot_start_is_refused(launcher, options, shape, message):
-    with pytest.raises(ConfigurationError, match=message):
-        check_launcher(launcher, LauncherOptions(**options), **shape)
+def test_a_shape_that_a_launcher_cannot_start_is_refused():
+    def checked(launcher, servers=0, **shape):
+        return lambda: check_launcher(launcher, LauncherOptions(parameter_servers=servers), **shape)
+
+    servers, processes = "parameter_servers", "processes_per_worker"
+    refuses_each(
+        [
+            (checked("torchrun", 1), (servers, 1, "launcher", "torchrun", "tensorflow")),
+            (checked("tensorflow", -1), (servers, -1, 0)),
+            (checked("tensorflow", 2, workers=2), (servers, 2, 1, "num_workers=3")),
+            (checked("tensorflow", processes=2), (processes, 2, "launcher", "tensorflow", "torchrun")),
+            (checked("python", processes=0), (processes, 0, 1)),
+            (checked("tensorflow -u", processes=2), (processes, 2, "launcher", "tensorflow -u", "torchrun")),
+        ],
+        ConfigurationError,
+    )
 
 
 def test_a_launcher_s_arguments_stand_behind_ours():

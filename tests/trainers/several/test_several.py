@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
+from tests.support.refusals import refuses_each
 from trainers import ConfigurationError, ScalingConfig, SeveralTrainers, XGBoostTrainer
 from trainers.parts import ESTIMATOR
 from trainers.registry import code_in, trainer_from_json, unit_in
@@ -68,32 +68,30 @@ def test_sizes_of_gangs_and_lengths_follow_the_one_that_is_chosen() -> None:
     assert both.workers == 3
 
 
-@pytest.mark.parametrize(
-    ("trainers", "words"),
-    [
-        ({"a": boosted()}, "two or more"),
-        ({"a": boosted(), "b.c": boosted()}, "the name 'b.c'"),
-        ({"a": boosted(), "b": 5}, r"trainers\['b'\] is 5"),
-        ({"a": boosted(), "b": boosted(1)}, "num_workers apart"),
-        (
-            {"a": boosted(1), "b": XGBoostTrainer(backend="xgboost_ray", hyperparameters={"eval_metric": "auc"})},
-            "serve nothing else",
-        ),
-    ],
-)
-def test_what_does_not_go_together_is_refused(trainers: dict[str, object], words: str) -> None:
-    with pytest.raises(ConfigurationError, match=words):
-        SeveralTrainers(trainers)
+def test_what_does_not_go_together_is_refused() -> None:
+    alone = XGBoostTrainer(backend="xgboost_ray", hyperparameters={"eval_metric": "auc"})
+    refuses_each(
+        [
+            (lambda: SeveralTrainers({"a": boosted()}), ("trainers", "dict")),
+            (lambda: SeveralTrainers({"a": boosted(), "b.c": boosted()}), ("trainers", "'b.c'", "underscores")),
+            (lambda: SeveralTrainers({"a": boosted(), "b": 5}), ("trainers['b']", 5, "XGBoostTrainer")),
+            (
+                lambda: SeveralTrainers({"a": boosted(), "b": boosted(1)}),
+                ("trainers['b']", "'a'", "ScalingConfig", "num_workers"),
+            ),
+            (lambda: SeveralTrainers({"a": boosted(1), "b": alone}), ("trainers['b']", "XGBoostTrainer", "job")),
+        ],
+        ConfigurationError,
+    )
 
 
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        ({ESTIMATOR: "boosed"}, "give a or b"),
-        ({"eta": 0.3}, "'a.eta'"),
-        ({"b.eta": -1.0}, "trainer 'b'"),
-    ],
-)
-def test_a_wrong_hyperparameter_is_said_with_its_trainer(values: dict[str, object], words: str) -> None:
-    with pytest.raises(ConfigurationError, match=words):
-        SeveralTrainers({"a": boosted(), "b": boosted()}).with_hyperparameters(values)
+def test_a_wrong_hyperparameter_is_said_with_its_trainer() -> None:
+    both = SeveralTrainers({"a": boosted(), "b": boosted()})
+    refuses_each(
+        [
+            (lambda: both.with_hyperparameters({ESTIMATOR: "boosed"}), (ESTIMATOR, "boosed", "a", "b")),
+            (lambda: both.with_hyperparameters({"eta": 0.3}), ("'eta'", "'a.eta'")),
+            (lambda: both.with_hyperparameters({"b.eta": -1.0}), ("'b'", "eta", -1.0)),
+        ],
+        ConfigurationError,
+    )

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.external_rows import order, program
 from tests.support.process_gang import ProcessGang
+from tests.support.refusals import mentions, refuses
 from trainers import DataError, GangError
 from trainers.errors import StorageError
 from trainers.gangs.in_process import alone
@@ -33,7 +34,8 @@ def test_a_disk_without_room_for_pages_is_an_error(
             served.open(alone(1))
             served.close()
         else:
-            with pytest.raises(DataError, match=r"pages of rows for external_memory take .* give TMPDIR a folder"):
+            field = ("external_memory", str(scratch))
+            with refuses(DataError, field=field, value="MiB", remedy="TMPDIR"):
                 served.open(alone(1))
         assert not list(scratch.iterdir())
 
@@ -47,7 +49,7 @@ def test_rows_that_were_cleared_away_are_no_trial_s_failure(
     served = program(folder)()
     served.open(replace(alone(1), in_hand=in_hand))
     shutil.rmtree(next(scratch.iterdir()))
-    with pytest.raises(error, match=r"rows for external_memory cannot be read from .*; keep what clears temporary"):
+    with refuses(error, field=("external_memory", str(scratch)), remedy="TMPDIR"):
         served.train(order(folder, max_bin=max_bin), lambda report: None)
     served.close()
 
@@ -59,7 +61,7 @@ def test_a_disk_that_fills_up_is_no_trial_s_failure(
     served.open(alone(1))
     usage = shutil.disk_usage(scratch)._replace(free=1000)
     monkeypatch.setattr("trainers.xgboost.matrices.spooled.shutil.disk_usage", lambda path: usage)
-    with pytest.raises(StorageError, match=r"pages of rows for external_memory take .*; give TMPDIR a folder with"):
+    with refuses(StorageError, field=("external_memory", str(scratch)), value="MiB", remedy="TMPDIR"):
         served.train(order(folder, max_bin=32), lambda report: None)
     served.close()
 
@@ -85,4 +87,4 @@ def test_all_workers_hear_of_one_that_has_no_room(pair: ProcessGang, folder: Pat
 
     for [error] in pair.run(on_a_full_disk, order(folder, max_bin=32)):
         assert isinstance(error, StorageError)
-        assert "pages of rows of 2 workers for external_memory take" in str(error)
+        mentions(str(error), "external_memory", 2, "MiB", "TMPDIR")

@@ -15,6 +15,7 @@ from tests.support import own_objectives as own
 from tests.support.assignments import assignment
 from tests.support.process_gang import ProcessGang, serve_alone
 from tests.support.processes import printed
+from tests.support.refusals import mentions, refuses, refuses_each
 from trainers import Channel, ConfigurationError, XGBoostTrainer
 from trainers.errors import TrialError
 from trainers.gangs.messages import Assignment, Segment
@@ -121,52 +122,46 @@ def test_early_stopping_goes_by_a_metric_of_one_s_own(tmp_path: Path) -> None:
 
 
 WRONG = [
-    ("raises", "'tests.support.own_objectives:raises' raised KeyError: 'weight of the moon'"),
-    ("exits", "'tests.support.own_objectives:exits' raised SystemExit: 3"),
-    ("nan", "returned gradients that are no finite numbers, the first of row 3 of a worker's"),
-    ("short", r"returned gradients of shape .*; return those of the margins, "),
-    ("one", "returned a ndarray; return two arrays, gradients and second derivatives"),
-    ("words", r"returned gradients that are no numbers \(.*\); return a NumPy array"),
-    (
-        "unreal_gradients",
-        r"returned gradients that are no numbers \(TypeError: they are of complex64\); return a",
-    ),
-    (
-        "texts_of_digits",
-        r"returned gradients that are no numbers \(TypeError: they are of <U32\); return a",
-    ),
-    ("beyond", "returned gradients that are no finite numbers, the first of row 0 of a worker's"),
-    ("panics", "'tests.support.own_objectives:panics' raised _PanicError: index out of bounds"),
+    ("raises", ("KeyError", "weight of the moon")),
+    ("exits", ("SystemExit", "3")),
+    ("nan", ("gradients", "finite", "3")),
+    ("short", ("gradients", "shape", "199", "200", "margins")),
+    ("one", ("ndarray", "gradients", "derivatives")),
+    ("words", ("gradients", "NumPy")),
+    ("unreal_gradients", ("gradients", "complex64", "NumPy")),
+    ("texts_of_digits", ("gradients", "<U32", "NumPy")),
+    ("beyond", ("gradients", "finite", "0")),
+    ("panics", ("_PanicError", "index out of bounds")),
 ]
 
 
-@pytest.mark.parametrize(("name", "message"), WRONG)
-def test_what_an_objective_gets_wrong_is_said(tmp_path: Path, name: str, message: str) -> None:
+@pytest.mark.parametrize(("name", "names"), WRONG)
+def test_what_an_objective_gets_wrong_is_said(tmp_path: Path, name: str, names: tuple[str, ...]) -> None:
     case = (Y, {"eval_metric": "rmse"}, {"objective_function": getattr(own, name)})
     [error] = serve_alone(make(case)(), order(tmp_path, case))
-    with pytest.raises(TrialError, match=f"objective_function .*{message}"):
+    with refuses(TrialError, field=("objective_function", f"{PLACE}:{name}", *names)):
         raise error
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "names"),
     [
-        ("raises", "raised KeyError: 'weight of the moon'"),
-        ("nameless", "returned 0.5; return a name and a number"),
-        ("wordy", "returned 'much' as 'wordy'; return a number"),
-        ("huge", r"returned 10*\.\.\.0* as 'huge'; return a number"),
-        ("guarded_number", "returned <_NoNumber instance at .*> as 'guarded'; return a number"),
-        ("digits", "returned '0.5' as 'digits'; return a number"),
-        ("unreal", r"returned .*1\+1j.* as 'unreal'; return a number"),
-        ("nul", r"returned the name 'a\\x00b'; return one of letters, such as 'cost'"),
-        ("panics", "raised _PanicError: index out of bounds"),
-        ("rmsle", "returned the name 'PyRMSLE', which another of them has; give each its own"),
+        ("raises", ("KeyError", "weight of the moon")),
+        ("nameless", ("0.5", "name", "number")),
+        ("wordy", ("'much'", "'wordy'", "number")),
+        ("huge", ("...", "'huge'", "number")),
+        ("guarded_number", ("_NoNumber", "'guarded'", "number")),
+        ("digits", ("'0.5'", "'digits'", "number")),
+        ("unreal", ("1+1j", "'unreal'", "number")),
+        ("nul", (r"'a\x00b'", "'cost'")),
+        ("panics", ("_PanicError", "index out of bounds")),
+        ("rmsle", ("'PyRMSLE'", "name")),
     ],
 )
-def test_what_a_metric_gets_wrong_is_said(tmp_path: Path, name: str, message: str) -> None:
+def test_what_a_metric_gets_wrong_is_said(tmp_path: Path, name: str, names: tuple[str, ...]) -> None:
     case = (Y, {"eval_metric": "rmse"}, {"metric_functions": [own.rmsle, getattr(own, name)]})
     [error] = serve_alone(make(case)(), order(tmp_path, case))
-    with pytest.raises(TrialError, match=f"metric_functions 'tests.support.own_objectives:{name}' {message}"):
+    with refuses(TrialError, field=("metric_functions", f"{PLACE}:{name}", *names)):
         raise error
 
 
@@ -180,36 +175,36 @@ def test_what_fails_on_one_worker_is_every_worker_s_error_and_the_gang_goes_on(
     orders = [order(tmp_path / "one", case), order(tmp_path / "two", case)]
     for answers in gang.run(make(case, label), *orders):
         for error in answers:
-            assert str(error).endswith(":raises_elsewhere' raised ValueError: a label of 77")
+            mentions(str(error), f"{PLACE}:raises_elsewhere", "ValueError", "a label of 77")
     wrong = (Y, {"eval_metric": "rmse"}, {"metric_functions": [own.raises]})
     for [error] in gang.run(make(wrong), order(tmp_path / "three", wrong)):
-        assert "raised KeyError" in str(error)
+        mentions(str(error), f"{PLACE}:raises", "KeyError")
     assert all(isinstance(answer, Segment) for [answer] in gang.run(make(SINGLE), order(tmp_path / "four", SINGLE)))
 
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "names"),
     [
-        ("guarded_elsewhere", "returned gradients that are no numbers (RuntimeError: use detach()); return a"),
-        ("silent_elsewhere", "raised _Silent, which has no text"),
+        ("guarded_elsewhere", ("gradients", "RuntimeError", "use detach()", "NumPy")),
+        ("silent_elsewhere", ("_Silent",)),
     ],
 )
 def test_no_worker_waits_for_one_whose_objective_is_odd(
-    gang: ProcessGang, tmp_path: Path, name: str, message: str
+    gang: ProcessGang, tmp_path: Path, name: str, names: tuple[str, ...]
 ) -> None:
     label = Y.copy()
     label[1] = 77
     case = (Y, {"eval_metric": "rmse"}, {"objective_function": getattr(own, name)})
     for [error] in gang.run(make(case, label), order(tmp_path, case)):
         assert isinstance(error, TrialError)
-        assert message in str(error)
+        mentions(str(error), f"{PLACE}:{name}", *names)
 
 
 def test_no_metric_of_one_s_own_stands_for_xgboost_s(tmp_path: Path) -> None:
     case = (METRIC_ALONE[0], METRIC_ALONE[1], {"metric_functions": [own.logloss]})
     [error] = serve_alone(make(case)(), order(tmp_path, case))
-    with pytest.raises(TrialError, match="returned 'logloss', the name of a metric that XGBoost reports; give it ano"):
+    with refuses(TrialError, field="metric_functions", value="'logloss'", remedy="XGBoost"):
         raise error
 
 
@@ -228,7 +223,7 @@ def test_names_are_functions_and_the_record_has_them() -> None:
     assert trainer.code() == code_in(state) == state["code"] == code
     assert trainer_from_json(state, allow_code=True).to_json() == state
     assert trainer.with_hyperparameters({"eta": 0.5}).to_json()["options"] == state["options"]
-    assert trainer.probe_obstacle() == "it runs functions of yours"
+    mentions(trainer.probe_obstacle(), "functions")
 
 
 def test_a_record_s_functions_are_not_imported_without_consent(tmp_path: Path) -> None:
@@ -238,26 +233,31 @@ def test_a_record_s_functions_are_not_imported_without_consent(tmp_path: Path) -
     }
     trainer = trainer_from_json(state)
     assert trainer.options == state["options"]
-    with pytest.raises(ConfigurationError, match=r"'nowhere\.to\.be:found' was named by a record, which runs no code"):
+    remedy = ("allow_code=True", "--allow-code")
+    with refuses(ConfigurationError, field="objective_function", value="nowhere.to.be:found", remedy=remedy):
         trainer.arguments["objective_function"](None, None)
-    with pytest.raises(ConfigurationError, match=r"objective_function 'nowhere\.to\.be:found' cannot be loaded"):
+    with refuses(ConfigurationError, field="objective_function", value="nowhere.to.be:found", remedy="module"):
         trainer_from_json(state, allow_code=True)
 
 
-@pytest.mark.parametrize(
-    ("told", "message"),
-    [
-        ({"objective_function": "squared_log"}, "objective_function is 'squared_log'; give a function of predictions"),
-        ({"objective_function": f"{PLACE}:nothing"}, "cannot be loaded .*has no attribute 'nothing'"),
-        ({"objective_function": f"{PLACE}:np"}, "is a module; give a function"),
-        ({"metric_functions": f"{PLACE}:rmsle"}, "metric_functions is '.*'; give a list of functions"),
-        ({"metric_functions": [own.rmsle, 3]}, r"metric_functions\[1\] is 3; give a function"),
-        ({"metric_functions": [own.rmsle], "backend": "xgboost_ray"}, "metric_functions is for backend 'native'"),
-    ],
-)
-def test_what_is_no_function(told: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
-        XGBoostTrainer(**told)
+def test_what_is_no_function() -> None:
+    def make(**told: Any) -> Callable[[], object]:
+        return lambda: XGBoostTrainer(**told)
+
+    refuses_each(
+        [
+            (make(objective_function="squared_log"), ("objective_function", "squared_log", "module:name")),
+            (make(objective_function=f"{PLACE}:nothing"), ("objective_function", f"{PLACE}:nothing", "'nothing'")),
+            (make(objective_function=f"{PLACE}:np"), ("objective_function", f"{PLACE}:np", "module", "function")),
+            (make(metric_functions=f"{PLACE}:rmsle"), ("metric_functions", f"{PLACE}:rmsle", "list")),
+            (make(metric_functions=[own.rmsle, 3]), ("metric_functions[1]", 3, "function")),
+            (
+                make(metric_functions=[own.rmsle], backend="xgboost_ray"),
+                ("metric_functions", "backend", "native"),
+            ),
+        ],
+        ConfigurationError,
+    )
 
 
 SCRIPT = """

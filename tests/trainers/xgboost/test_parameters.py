@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import xgboost
 
+from tests.support.refusals import refuses, refuses_each
 from trainers import Channel
 from trainers.errors import ConfigurationError, DataError
 from trainers.xgboost.checks import check_parameters
@@ -25,6 +27,9 @@ from trainers.xgboost.parameters import (
     REPLACED,
     metric_names,
 )
+
+Case = tuple[Callable[[], object], tuple[object, ...]]
+"""What is refused, and the names in its error."""
 
 FEATURES = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
 LABELS = np.arange(40) % 2
@@ -77,7 +82,8 @@ def test_xgboost_knows_every_number_and_refuses_what_is_out_of_bounds(name: str)
         if math.isfinite(value):
             with pytest.raises(xgboost.core.XGBoostError):
                 trained(**context, **{name: int(value)})
-            with pytest.raises(ConfigurationError, match=f"'{name}' is {int(value)}; give a"):
+            limit = allowed.least if value < allowed.least else allowed.most
+            with refuses(ConfigurationError, field=name, value=int(value), remedy=f"{limit:g}"):
                 check_parameters({**without_ranking(context), name: int(value)})
     check_parameters({**without_ranking(context), name: inside})
 
@@ -97,7 +103,7 @@ def test_xgboost_takes_every_choice_and_no_other(name: str) -> None:
         trained(**{**context, name: value})
     with pytest.raises(xgboost.core.XGBoostError):
         trained(**{**context, name: "nonsense"})
-    with pytest.raises(ConfigurationError, match=f"'{name}' is 'nonsense'; give one of {CHOICES[name][0]}"):
+    with refuses(ConfigurationError, field=name, value="nonsense", remedy=CHOICES[name]):
         check_parameters({**without_ranking(context), name: "nonsense"})
 
 
@@ -144,49 +150,34 @@ def test_what_replaces_an_old_name_is_known() -> None:
     assert not set(REPLACED) & KNOWN
 
 
-@pytest.mark.parametrize(
-    ("hyperparameters", "metric", "labels", "message"),
-    [
-        (
-            {"objective": "binary:logistic"},
-            None,
-            [0, 1, 2],
-            "the label 2 is not what objective 'binary:logistic' takes",
-        ),
-        ({"objective": "binary:logitraw"}, None, [-1, 1], "encode the classes as 0 and 1"),
-        (
-            {"objective": "binary:logistic"},
-            None,
-            [1, 1],
-            "every label is 1, and objective .* takes rows of both classes",
-        ),
-        (
-            {"objective": "reg:gamma"},
-            None,
-            [0, 1],
-            "the label 0 is not what objective 'reg:gamma' takes, labels above 0",
-        ),
-        ({"objective": "reg:tweedie"}, None, [-1, 1], "labels of 0 or more"),
-        ({"objective": "reg:squaredlogerror"}, None, [-1, 1], "labels above -1"),
-        ({"objective": "multi:softmax", "num_class": 2}, None, [0, 2], "whole numbers from 0 to 1: .*num_class is 2"),
-        ({"objective": "multi:softmax", "num_class": 2}, None, [0, 0.5], "the label 0.5 is not"),
-        (
-            {},
-            "validation:auc",
-            [0, 0],
-            "every label is 0, and objective_metric_name 'validation:auc' takes rows of both",
-        ),
-        ({}, "validation:aucpr", [1, 1], "every label is 1, and objective_metric_name 'validation:aucpr'"),
-        ({}, "validation:auc", [0, 3], "the label 3 is not what objective_metric_name 'validation:auc' takes"),
-        ({"objective": "multi:softprob", "num_class": 3}, "validation:auc", [0, 1], "labels are of 2 classes"),
-    ],
-)
-def test_labels_that_an_objective_cannot_use(
-    hyperparameters: dict[str, Any], metric: str | None, labels: list[float], message: str
-) -> None:
-    channel = Channel.of((np.zeros((len(labels), 1)), labels))
-    with pytest.raises(DataError, match=message):
-        channel.expecting(label_rules(hyperparameters, metric, train=metric is None)).look()
+def test_labels_that_an_objective_cannot_use() -> None:
+    def looked_at(metric: str | None, labels: list[float], **hyperparameters: Any) -> Callable[[], object]:
+        channel = Channel.of((np.zeros((len(labels), 1)), labels))
+        return channel.expecting(label_rules(hyperparameters, metric, train=metric is None)).look
+
+    def of_objective(objective: str, labels: list[float], *names: object, **more: Any) -> Case:
+        return looked_at(None, labels, objective=objective, **more), (objective, *names)
+
+    def of_metric(metric: str, labels: list[float], *names: object, **more: Any) -> Case:
+        return looked_at(metric, labels, **more), ("objective_metric_name", metric, *names)
+
+    refuses_each(
+        [
+            of_objective("binary:logistic", [0, 1, 2], 2, 0, 1),
+            of_objective("binary:logitraw", [-1, 1], -1, 0, 1),
+            of_objective("binary:logistic", [1, 1], 1, "classes"),
+            of_objective("reg:gamma", [0, 1], 0),
+            of_objective("reg:tweedie", [-1, 1], -1, 0),
+            of_objective("reg:squaredlogerror", [-1, 1], -1),
+            of_objective("multi:softmax", [0, 2], 2, 0, 1, "num_class", num_class=2),
+            of_objective("multi:softmax", [0, 0.5], 0.5, num_class=2),
+            of_metric("validation:auc", [0, 0], 0, "classes"),
+            of_metric("validation:aucpr", [1, 1], 1, "classes"),
+            of_metric("validation:auc", [0, 3], 3, 0, 1),
+            of_metric("validation:auc", [0, 1], 2, 3, "classes", objective="multi:softprob", num_class=3),
+        ],
+        DataError,
+    )
 
 
 @pytest.mark.parametrize(

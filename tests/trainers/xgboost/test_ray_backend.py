@@ -18,6 +18,7 @@ import ray
 from ray.train import ScalingConfig
 from ray.util import placement_group_table
 
+from tests.support.refusals import mentions, refuses
 from trainers import Channel, GangError, ResourcesError, XGBoostTrainer, storage
 from trainers.cluster.session import Cluster
 from trainers.datasets import find, load
@@ -203,7 +204,7 @@ class Story:
 
 @pytest.fixture(scope="module")
 def story(ray_cluster: None, bank: dict[str, pandas.DataFrame], tmp_path_factory: pytest.TempPathFactory) -> Story:
-    """On the bank's rows; a gang of one, which also goes on from a checkpoint: tests/hpo/jobs/test_xgboost_ray.py."""
+    """On the bank's rows. A gang of one that goes on from a checkpoint: tests/hpo/jobs/test_xgboost_ray.py."""
     folder = tmp_path_factory.mktemp("story")
     with Pool(bank, 2) as pool:
         gang = pool.up()
@@ -253,7 +254,8 @@ def test_what_its_actors_cost_is_told_apart(story: Story) -> None:
 
 @pytest.mark.fault
 def test_a_gang_that_lost_an_actor_says_so_and_serves_on(story: Story) -> None:
-    assert "training actors of rank [" in story.lost.reason
+    mentions(story.lost.reason, "actors", "rank")
+    assert any(rank in story.lost.reason for rank in "012"), "which"
     assert story.trained["xgboost_ray"].reached == ROUNDS
 
 
@@ -340,12 +342,12 @@ def test_data_that_an_actor_cannot_read_ends_the_job(ray_cluster: None, tmp_path
     path.write_text("\n".join(["1,2,3"] * 50 + ["1,2"]) + "\n")
     with Pool({"train": path, "validation": path}, 1) as pool:
         pool.gangs.assign(pool.up(), assignment(tmp_path, 2, STATIC))
-        with pytest.raises(GangError, match=r"cannot serve: channel 'train'.*cut\.csv"):
+        with refuses(GangError, field="'train'", value="cut.csv"):
             pool.until(lambda event: isinstance(event, Served))
 
 
 def test_a_gang_that_fits_nowhere_is_refused_with_numbers(ray_cluster: None) -> None:
-    with Pool(SMALL, 17) as pool, pytest.raises(ResourcesError, match=r"17 workers of 1 CPU each.*holds 16 CPU"):
+    with Pool(SMALL, 17) as pool, refuses(ResourcesError, field=("CPU", "1"), value=17, remedy="16"):
         pool.gangs.want({pool.workers: 1}, None)
 
 
@@ -360,5 +362,5 @@ def test_a_gang_that_fails_to_start_again_and_again_is_an_error(ray_cluster: Non
                     ray.kill(gang.coordinator)
                 pool.gangs.events(0.5)
 
-        with pytest.raises(GangError, match="failed to start 3 times in a row, the last: its coordinator died"):
+        with refuses(GangError, field="coordinator", value=3):
             until_no_more()

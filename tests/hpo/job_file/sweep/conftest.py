@@ -11,6 +11,8 @@ import pytest
 from hpo.job_file import job_of_sweep, read_job
 from hpo.job_file.models import JobSpec
 from tests.support import yaml_text
+from tests.support.refusals import missing_names
+from trainers.errors import ConfigurationError
 
 Convert = Callable[..., str]
 
@@ -46,3 +48,33 @@ def job(converted: Convert, tmp_path: Path) -> Callable[..., JobSpec]:
         return read_job(file, allow_code=True)
 
     return read
+
+
+@pytest.fixture
+def in_one_line(job: Callable[..., JobSpec]) -> Callable[..., JobSpec]:
+    """The same of a sweep whose error has to name the file, and to say all else in one line."""
+
+    def read(**changes: Any) -> JobSpec:
+        try:
+            return job(**changes)
+        except ConfigurationError as refusal:
+            first, *lines = str(refusal).splitlines()
+            assert "sweep.yaml" in first
+            assert len(lines) == 1, lines
+            raise
+
+    return read
+
+
+@pytest.fixture
+def commented(converted: Convert) -> Callable[..., str]:
+    """Gives the comment of a sweep's job file that has all these names; fails where none has."""
+
+    def find(*names: object, **changes: Any) -> str:
+        text = converted(**changes)
+        for line in text.splitlines():
+            if line.startswith("#") and not missing_names(line, *names):
+                return line
+        pytest.fail(f"no comment has {names}:\n{text}")
+
+    return find

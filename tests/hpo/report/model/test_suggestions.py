@@ -7,8 +7,9 @@ from typing import Any
 
 from hpo.report import JobData
 from hpo.report.model import model_figures
-from hpo.report.model.suggestions import FEWEST, MOST, expected_and_measured, suggestions
+from hpo.report.model.suggestions import ENDED, FEWEST, MOST, RANDOM, STOPPED, expected_and_measured, suggestions
 from tests.support.records import large, made_up
+from tests.support.refusals import mentions
 
 
 def modelled(data: JobData, first: int = 6, **spec: Any) -> JobData:
@@ -31,9 +32,9 @@ def test_it_counts_what_came_within_the_intervals() -> None:
     assert figure is not None
     ended = [each for each in told if each.expected and each.ended]
     held = sum(each.held for each in ended)
-    assert f"of {len(ended)} trained to the end, {held} came within its 80% interval" in figure.title
+    mentions(figure.title, len(ended), held, "80%")
     names = [trace.name for trace in figure.interactive.data if trace.showlegend is not False]
-    assert names[:3] == ["at random, before the model", "stopped earlier", "trained to the end"]
+    assert names[:3] == [RANDOM, STOPPED, ENDED]
     assert figure.still() is not None
 
 
@@ -52,13 +53,13 @@ def test_of_repeats_it_shows_configurations_by_their_mean() -> None:
     assert all(each.measured == data.means[each.trial.number] for each in told)
     figure = expected_and_measured(data)
     assert figure is not None
-    assert "a configuration's last mean" in figure.note
+    mentions(figure.note, "configuration", "mean")
 
 
 def test_of_many_trials_some_are_shown() -> None:
     figure = expected_and_measured(modelled(large()))
     assert figure is not None
-    assert f"{MOST} of them are shown" in figure.note
+    mentions(figure.note, MOST)
     assert sum(len(trace.x) for trace in figure.interactive.data if trace.showlegend is not False) == MOST
 
 

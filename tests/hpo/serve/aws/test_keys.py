@@ -21,12 +21,13 @@ from hpo.serve import Keys
 from hpo.serve.aws import AwsDoor, read_keys
 from hpo.serve.security import Rates
 from tests.support.listed import hpo
+from tests.support.refusals import mentions, refuses
 from trainers.errors import ConfigurationError
 
 
 def test_a_key_is_made_shown_and_removed(tmp_path: Path) -> None:
     file = tmp_path / "keys.json"
-    with pytest.raises(ConfigurationError, match="hpo serve key NAME"):
+    with refuses(ConfigurationError, field="aws_keys", value=str(file), remedy="hpo serve key NAME"):
         read_keys(file)
     shown = dict(
         line.removeprefix("export ").split("=")
@@ -36,24 +37,24 @@ def test_a_key_is_made_shown_and_removed(tmp_path: Path) -> None:
     assert made is not None
     assert (made.name, made.rights, made.secret) == ("alice", "act", shown["AWS_SECRET_ACCESS_KEY"])
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert "already" in hpo("serve", "key", "alice", "--aws-keys", str(file), code=2)
-    assert "Removed alice" in hpo("serve", "key", "alice", "--remove", "--aws-keys", str(file), columns=300)
-    assert "no key named" in hpo("serve", "key", "alice", "--remove", "--aws-keys", str(file), code=2)
+    mentions(hpo("serve", "key", "alice", "--aws-keys", str(file), code=2), str(file), "key", "alice")
+    mentions(hpo("serve", "key", "alice", "--remove", "--aws-keys", str(file), columns=300), "alice", str(file))
+    mentions(hpo("serve", "key", "alice", "--remove", "--aws-keys", str(file), code=2), str(file), "key", "alice")
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "names"),
     [
-        ("[]", "no file of keys"),
-        ('{"keys": [{"name": "a"}]}', "no file of keys"),
-        ('{"keys": [{"name": "a", "id": "", "secret": "c"}]}', "lacks"),
-        ('{"keys": [{"name": "a", "id": "b", "secret": "c", "rights": "all"}]}', "give look or act"),
+        ("[]", ("hpo serve key NAME",)),
+        ('{"keys": [{"name": "a"}]}', ("hpo serve key NAME",)),
+        ('{"keys": [{"name": "a", "id": "", "secret": "c"}]}', ("name", "id", "secret", "hpo serve key NAME")),
+        ('{"keys": [{"name": "a", "id": "b", "secret": "c", "rights": "all"}]}', ("rights", "all", "look", "act")),
     ],
 )
-def test_a_wrong_file_is_refused(tmp_path: Path, text: str, words: str) -> None:
+def test_a_wrong_file_is_refused(tmp_path: Path, text: str, names: tuple[str, ...]) -> None:
     file = tmp_path / "keys.json"
     file.write_text(text)
-    with pytest.raises(ConfigurationError, match=words):
+    with refuses(ConfigurationError, field=str(file), remedy=names):
         read_keys(file)
 
 

@@ -14,6 +14,7 @@ from botocore.credentials import Credentials
 from hpo.serve import Keys
 from hpo.serve.aws import AccessKey, ServiceError
 from hpo.serve.aws.signature import Signed, Signer, signer_of
+from tests.support.refusals import mentions
 
 Sign = Callable[..., Signed]
 
@@ -84,17 +85,18 @@ def test_another_request_than_the_signed_one_is_refused(sign: Sign, keys: Keys) 
     ):
         code, message = refusal(other, keys)
         assert code == "InvalidSignatureException"
-        assert "does not match" in message
+        mentions(message, "signature", "AWS Secret Access Key")
     code, message = refusal(altered(request, x_amz_extra="1"), keys)
-    assert (code, "x-amz-extra" in message) == ("InvalidSignatureException", True)
+    assert code == "InvalidSignatureException"
+    mentions(message, "x-amz-extra")
 
 
-@pytest.mark.parametrize(("minutes", "words"), [(16, "Signature expired"), (-16, "Signature not yet current")])
-def test_clocks_may_differ_by_a_quarter_of_an_hour(sign: Sign, keys: Keys, minutes: int, words: str) -> None:
+@pytest.mark.parametrize(("minutes", "bound"), [(16, "- 15 min"), (-16, "+ 15 min")])
+def test_clocks_may_differ_by_a_quarter_of_an_hour(sign: Sign, keys: Keys, minutes: int, bound: str) -> None:
     request = sign()
     code, message = refusal(request, keys, timedelta(minutes=minutes))
     assert code == "InvalidSignatureException"
-    assert words in message
+    mentions(message, "signature", bound)
     check(request, keys, timedelta(minutes=14 if minutes > 0 else -14))
 
 
@@ -108,7 +110,7 @@ def test_requests_without_a_right_signature_are_refused(sign: Sign, keys: Keys) 
     ):
         assert refusal(altered(request, authorization=header), keys)[0] == "IncompleteSignatureException"
     assert refusal(altered(request, x_amz_date="yesterday"), keys)[0] == "IncompleteSignatureException"
-    assert "scoped to correct service" in refusal(sign(service="sts"), keys)[1]
+    mentions(refusal(sign(service="sts"), keys)[1], "Credential", "sagemaker")
     assert refusal(sign(token="session"), keys)[0] == "UnrecognizedClientException"
 
 

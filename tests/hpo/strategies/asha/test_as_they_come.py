@@ -12,6 +12,7 @@ from hpo.strategies import TuningJobCompletionCriteriaConfig, Verdict
 from hpo.strategies.asha import AsTheyCome
 from hpo.strategies.asha.promotions import lay_out_asynchronous
 from hpo.strategies.hyperband import MOST_JOBS
+from tests.support.refusals import mentions
 
 RANGES: dict[str, ParameterRange] = {"x": ContinuousParameter(0, 1)}
 
@@ -27,8 +28,10 @@ def test_a_target_is_met_by_whoever_meets_it_first_and_every_trial_counts() -> N
     assert completion.judge() is None
     completion.reached(7, 3, 0.91)
     completion.reached(3, 1, 0.95)
-    verdict = Verdict(reason="target_objective_metric_value 0.9 reached with 0.91", last=MOST_JOBS)
-    assert completion.judge() == verdict
+    verdict = completion.judge()
+    assert verdict is not None
+    mentions(verdict.reason, "target_objective_metric_value", "0.9", "0.91")
+    assert verdict == Verdict(reason=verdict.reason, last=MOST_JOBS)
 
 
 def test_trials_that_come_without_improving_the_best_are_counted_once() -> None:
@@ -44,7 +47,7 @@ def test_trials_that_come_without_improving_the_best_are_counted_once() -> None:
         completion.reached(number, 1, 0.2)
     verdict = completion.judge()
     assert verdict is not None
-    assert verdict.reason == "the best objective has not improved by 1% over 3 trials"
+    mentions(verdict.reason, "1%", "3")
 
 
 def test_nobody_waits_to_be_judged() -> None:
@@ -77,5 +80,5 @@ def test_a_search_has_converged_by_the_trials_that_came() -> None:
         came += 1
     assert verdict.converged
     assert 30 <= came < 60
-    assert f", of {came}, " in verdict.reason
+    mentions(verdict.reason, came)
     assert verdict.last == MOST_JOBS

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hpo.strategies.hyperband import Plan, lay_out, lay_out_cutting, run_all
+from tests.support.refusals import refuses
 from trainers.errors import ConfigurationError
 
 layouts = st.tuples(st.integers(1, 160), st.integers(1, 5), st.integers(1, 100), st.sampled_from([2, 3, 4])).filter(
@@ -55,10 +56,17 @@ def test_every_layout_is_for_exactly_max_jobs(lay_out: Callable[..., Plan], layo
 
 
 @pytest.mark.parametrize(
-    ("arguments", "names"),
-    [((0, 1, 30), "max_jobs"), ((30, 0, 30), "min_resource"), ((30, 5, 3), "max_resource"), ((30, 1, 30, 1), "reduct")],
+    ("arguments", "names", "value", "remedy"),
+    [
+        ((0, 1, 30), "max_jobs", 0, "1"),
+        ((30, 0, 30), "min_resource", 0, "1"),
+        ((30, 5, 3), "max_resource", 3, ("min_resource", "5")),
+        ((30, 1, 30, 1), "reduction_factor", 1, "2"),
+    ],
 )
-def test_a_wrong_layout_names_its_field(arguments: tuple[int, ...], names: str) -> None:
+def test_a_wrong_layout_names_its_field(
+    arguments: tuple[int, ...], names: str, value: int, remedy: str | tuple[str, ...]
+) -> None:
     for brackets in (lay_out, lay_out_cutting):
-        with pytest.raises(ConfigurationError, match=names):
+        with refuses(ConfigurationError, field=names, value=value, remedy=remedy):
             brackets(*arguments)

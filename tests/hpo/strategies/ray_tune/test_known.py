@@ -22,6 +22,7 @@ from hpo.strategies.ray_tune.guard import Guard
 from hpo.strategies.ray_tune.scheduler import GuardedScheduler
 from hpo.strategies.ray_tune.strategy import RayTuneStrategy
 from hpo.strategies.scheduler import RESOURCE
+from tests.support.refusals import refuses
 from tests.support.simulated import METRIC, outcome, simulate
 from trainers.errors import ConfigurationError
 
@@ -96,5 +97,5 @@ def test_it_is_known_which_of_them_only_stop(scheduler: Any, stops_only: bool) -
 
 def test_a_scheduler_that_does_more_is_refused() -> None:
     scheduler = ResourceChangingScheduler()
-    with pytest.raises(ConfigurationError, match=r"ResourceChangingScheduler changes a trial's workers.*give one that"):
+    with refuses(ConfigurationError, field=("scheduler", "ResourceChangingScheduler"), value="workers", remedy="gang"):
         known.check_served(scheduler)

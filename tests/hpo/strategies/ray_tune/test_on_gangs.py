@@ -27,6 +27,7 @@ from hpo.search.controller import Controller
 from hpo.strategies.ray_tune.strategy import RayTuneStrategy
 from hpo.strategies.registry import prepared
 from hpo.strategies.strategy import Task
+from tests.support.refusals import mentions
 from tests.support.simulated import METRIC, drawn, simulate
 from trainers.gangs.messages import Assignment
 
@@ -157,7 +158,9 @@ def test_where_the_stock_hyperband_waits_for_ever_the_search_ends_and_says_so(sc
         searcher=TuneBOHB if scheduler == "HyperBandForBOHB" else None, scheduler=SCHEDULERS[scheduler], curve=failing
     )
     assert any(run.failure for run in found.runs.values())
-    assert ("the scheduler neither runs nor ends 3 trials" in found.search_failure) == (scheduler == "HyperBand")
+    assert bool(found.search_failure) == (scheduler == "HyperBand")
+    if found.search_failure:
+        mentions(found.search_failure, "scheduler", "3")
     assert found.best() is not None
     assert all(run.trial.is_finished() for run in found.runs.values())
 
@@ -179,4 +182,4 @@ def test_a_repeated_searcher_repeats() -> None:
 
 def test_a_sampler_that_raises_is_called_by_its_own_name() -> None:
     found = searched(searcher=(GridSampler, {"search_space": {"eta": [0.1]}}))
-    assert "searcher GridSampler raised, asked for the values of job-000: ValueError" in found.search_failure
+    mentions(found.search_failure, "searcher", "GridSampler", "job-000", "ValueError")

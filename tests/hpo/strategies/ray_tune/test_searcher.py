@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -20,6 +19,7 @@ from hpo.strategies.hyperband import run_all
 from hpo.strategies.ray_tune.guard import Guard
 from hpo.strategies.ray_tune.scheduler import GuardedScheduler
 from hpo.strategies.ray_tune.searcher import GuardedSearcher
+from tests.support.refusals import mentions, refuses
 from tests.support.simulated import METRIC, rising, simulate
 from trainers.errors import SearchError
 
@@ -69,28 +69,25 @@ def searched(searcher: Searcher, scheduler: Any = None, jobs: int = 6, **options
 
 
 @pytest.mark.parametrize(
-    ("suggested", "message"),
+    ("suggested", "names"),
     [
-        (
-            {**FINE, "eta": 2.0},
-            "Scripted, asked for the values of job-003: eta: the suggestion is 2.0, outside 0.1",
-        ),
-        ({**FINE, "eta": float("nan")}, "eta: the suggestion is nan; give a finite number"),
-        ({**FINE, "depth": 2.5}, "depth: the suggestion is 2.5; give a whole number"),
-        ({**FINE, "booster": "linear"}, "booster: the suggestion is 'linear'; the range has 'gbtree' or 'dart'"),
-        ({**FINE, "eta": None}, "eta: the suggestion is None; give a finite number"),
-        ({"eta": 0.5}, r"suggested \['eta'\] for the ranges \['booster', 'depth', 'eta'\]"),
-        ({**FINE, "more": 1}, "suggested .*'more'"),
-        ({}, r"suggested \[\] for the ranges"),
-        ({**FINE, 1: 2}, r"Scripted suggested {.*1: 2} for job-003; it has to be a dict of values by name"),
-        ([0.5, 3, "dart"], r"suggested \[0.5, 3, 'dart'\] for job-003; it has to be a dict"),
-        (np.array([0.5, 3.0]), r"suggested array\(\[0.5, 3. \]\) for job-003; it has to be a dict"),
-        (ZeroDivisionError("by zero"), "Scripted raised, asked for the values of job-003: ZeroDivisionError: by zero"),
+        ({**FINE, "eta": 2.0}, ("Scripted", "job-003", "eta", 2.0, 0.1)),
+        ({**FINE, "eta": float("nan")}, ("eta", "nan", "finite")),
+        ({**FINE, "depth": 2.5}, ("depth", 2.5, "whole")),
+        ({**FINE, "booster": "linear"}, ("booster", "linear", "gbtree", "dart")),
+        ({**FINE, "eta": None}, ("eta", None, "finite")),
+        ({"eta": 0.5}, ("Scripted", "eta", "booster", "depth")),
+        ({**FINE, "more": 1}, ("Scripted", "'more'")),
+        ({}, ("Scripted", [], "booster", "depth", "eta")),
+        ({**FINE, 1: 2}, ("Scripted", "1: 2", "job-003", "dict")),
+        ([0.5, 3, "dart"], ("Scripted", [0.5, 3, "dart"], "job-003", "dict")),
+        (np.array([0.5, 3.0]), ("Scripted", repr(np.array([0.5, 3.0])), "job-003", "dict")),
+        (ZeroDivisionError("by zero"), ("Scripted", "job-003", "ZeroDivisionError: by zero")),
     ],
 )
-def test_a_wrong_suggestion_ends_the_search_with_what_it_found(suggested: Any, message: str) -> None:
+def test_a_wrong_suggestion_ends_the_search_with_what_it_found(suggested: Any, names: tuple[object, ...]) -> None:
     found = searched(Scripted(FINE, FINE, FINE, suggested))
-    assert re.search(message, found.search_failure), found.search_failure
+    mentions(found.search_failure, *names)
     assert found.stopped == found.search_failure
     assert len(found.runs) == 3
     assert all(run.trial.is_finished() and run.resource for run in found.runs.values())
@@ -138,8 +135,7 @@ class Raising(FIFOScheduler):
 @pytest.mark.parametrize("method", ["on_trial_add", "on_trial_result", "on_trial_complete", "choose_trial_to_run"])
 def test_a_scheduler_that_raises_ends_the_search_and_what_it_was_told_of_is_kept(method: str) -> None:
     found = searched(Scripted(), Raising(method, 2))
-    assert "scheduler Raising raised" in found.search_failure
-    assert "KeyError: 'lost'" in found.search_failure
+    mentions(found.search_failure, "scheduler", "Raising", "KeyError", "'lost'")
     assert all(run.trial.is_finished() for run in found.runs.values())
     if method == "on_trial_result":
         assert sum(run.resource for run in found.runs.values()) >= 3
@@ -148,9 +144,7 @@ def test_a_scheduler_that_raises_ends_the_search_and_what_it_was_told_of_is_kept
 def test_an_answer_that_is_none_is_said() -> None:
     unsure = FIFOScheduler()
     unsure.on_trial_result = lambda *arguments: "PERHAPS"
-    assert (
-        "its answer is 'PERHAPS', and it can be CONTINUE, PAUSE or STOP" in searched(Scripted(), unsure).search_failure
-    )
+    mentions(searched(Scripted(), unsure).search_failure, "'PERHAPS'", "CONTINUE", "PAUSE", "STOP")
 
 
 class Meddling(FIFOScheduler):
@@ -200,7 +194,7 @@ def test_what_has_ended_or_trains_is_not_made_to_wait() -> None:
 def test_hyperparameters_that_a_scheduler_changes_on_the_way_end_the_search() -> None:
     """The record would say others than those that trained."""
     found = searched(Scripted(), Meddling(lambda _, trial, __: trial.set_config({**trial.config, "eta": 0.9})))
-    assert "scheduler Meddling changed the hyperparameters of trial 'job-000'" in found.search_failure
+    mentions(found.search_failure, "scheduler", "Meddling", "hyperparameters", "job-000")
 
 
 def test_a_report_that_searcher_or_scheduler_spoils_is_spoilt_for_nobody_else() -> None:
@@ -213,14 +207,12 @@ def test_a_report_that_searcher_or_scheduler_spoils_is_spoilt_for_nobody_else() 
     assert all(run.trial.config == FINE and run.value for run in found.runs.values())
 
 
-@pytest.mark.parametrize(
-    ("chosen", "message"),
-    [("job-000", "chose 'job-000' to be trained next; it has to be a trial"), (Trial("x", stub=True), "none of the")],
-)
-def test_what_is_no_trial_of_the_search_cannot_be_chosen(chosen: Any, message: str) -> None:
+@pytest.mark.parametrize("chosen", ["job-000", Trial("x", stub=True)])
+def test_what_is_no_trial_of_the_search_cannot_be_chosen(chosen: Any) -> None:
     strange: Any = FIFOScheduler()
     strange.choose_trial_to_run = lambda controller: chosen
-    assert message in searched(Scripted(), strange).search_failure
+    given = getattr(chosen, "trial_id", chosen)
+    mentions(searched(Scripted(), strange).search_failure, "scheduler", "FIFOScheduler", given, "trial")
 
 
 def test_a_searcher_that_raises_when_it_is_told_ends_the_search_at_the_next_question() -> None:
@@ -229,7 +221,7 @@ def test_a_searcher_that_raises_when_it_is_told_ends_the_search_at_the_next_ques
             raise RuntimeError("I do not want to know")
 
     found = searched(Deaf())
-    assert "searcher Deaf raised, told on_trial_complete of job-000: RuntimeError" in found.search_failure
+    mentions(found.search_failure, "searcher", "Deaf", "on_trial_complete", "job-000", "RuntimeError")
 
 
 # ---- trials that it did not suggest
@@ -281,5 +273,5 @@ def test_what_is_raised_when_told_is_raised_at_the_next_question() -> None:
     guard = Guard(1)
     assert guard.tell("the scheduler", "a result", lambda: 1 // 0, 7) == 7
     assert guard.tell("the scheduler", "another", lambda: [][1], 8) == 8
-    with pytest.raises(SearchError, match="the scheduler raised, told a result: ZeroDivisionError"):
+    with refuses(SearchError, field=("the scheduler", "a result"), value="ZeroDivisionError"):
         guard.ask("the searcher", "values", lambda: 1)

@@ -13,6 +13,7 @@ import pytest
 from pyarrow import parquet
 
 from tests.support.google_storage import GoogleStorage
+from tests.support.refusals import missing_names, refuses
 from tests.support.tables import frame, rows_of, same
 from trainers import Channel, DataError, Folder, storage
 
@@ -87,13 +88,13 @@ def test_what_a_job_loses_is_one_error(google: GoogleStorage, name: str) -> None
     google.answer(503, times=1)
     assert len(placed.read(0, 2).labels) == 200, "it was away for a moment alone"
     google.answer(401)
-    with pytest.raises(DataError, match=rf"gs://warmband/rows/{name} may not be read: credentials have expired"):
+    with refuses(DataError, field=f"gs://warmband/rows/{name}", value="expired", remedy="credentials"):
         placed.read(0, 2)
     google.answer()
     storage.delete(uri)
-    with pytest.raises(
-        DataError, match=rf"gs://warmband/rows/{name} is gone since its channel was opened .*put it back"
-    ):
+    with refuses(DataError, field=("'train'", f"gs://warmband/rows/{name}")) as gone:
         placed.read(0, 2)
-    with pytest.raises(DataError, match=rf"{name}.* does not exist"):
+    with refuses(DataError, field=name) as never:
         Channel.of(uri)
+    for told in (gone, never):
+        assert missing_names(str(told.value), "credentials", "damaged") == ["credentials", "damaged"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
@@ -16,6 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from tests.support.networks import assignment, data
 from tests.support.process_gang import SECONDS, ProcessGang, process_gang, serve_alone
+from tests.support.refusals import mentions, missing_names
 from tests.support.transformer import PLAN, Transformer, loss_of, text, train_text
 from trainers import DivergedError, Examples, ModelPlan, TorchTrainer, TrainContext, TrialError
 from trainers.channels import Channel
@@ -98,10 +98,24 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[[torch.dtype], T
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", [torch.float64, pytest.param(torch.float32, marks=pytest.mark.long)], ids=str)
 def test_losses_and_parameters_are_those_of_one_worker(
+    gang: ProcessGang, alone: Callable[[torch.dtype], Trained], tmp_path: Path, layout: str
+) -> None:
+    compare(gang, alone, tmp_path, layout, torch.float64)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_losses_and_parameters_of_single_precision_are_those_of_one_worker(
+    gang: ProcessGang, alone: Callable[[torch.dtype], Trained], tmp_path: Path, layout: str
+) -> None:
+    compare(gang, alone, tmp_path, layout, torch.float32)
+
+
+def compare(
     gang: ProcessGang, alone: Callable[[torch.dtype], Trained], tmp_path: Path, layout: str, dtype: torch.dtype
 ) -> None:
+    """Check a training in a layout against one worker's."""
     reports, values = alone(dtype)
     near = 1e-12 if dtype == torch.float64 else 2e-5
     made = program(partial(train_text, dtype=dtype), layout)
@@ -211,8 +225,8 @@ def test_memory_that_one_worker_lacks_is_everybody_s_error_at_once(
     expected = alone(torch.float64)[0][0].metrics["train:loss"]
     for rank, (error, sound) in enumerate(answers):
         assert isinstance(error, TrialError)
-        assert "and 10 B are free for this worker; give a smaller batch" in str(error)
-        assert str(error).startswith("rank 2 failed: ") == (rank != 2)
+        mentions(str(error), "10 B", "ModelPlan(recompute=True)", "shard=2")
+        assert bool(missing_names(str(error), "rank 2")) == (rank == 2), error
         assert isinstance(sound, Segment), sound
         assert sound.reports[0].metrics["train:loss"] == pytest.approx(expected, abs=1e-12)
 
@@ -278,23 +292,23 @@ def two_optimizers(context: TrainContext) -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "layout", "error"),
+    ("function", "layout", "names"),
     [
-        (no_plan, "tensor=4", "has to know how Transformer's matrices are dealt out"),
-        (wrong_plan, "tensor=4", r"'blocks.\*.ups' matches no module of Transformer; did you mean 'blocks.[0-3].up'"),
-        (wrong_blocks, "shard=4", "Transformer has no module of Conv2d"),
-        (wrong_style, "tensor=2", "'blocks.0.before' is a LayerNorm and is to be dealt out as 'colwise'"),
-        (odd_width, "tensor=4", "'0' has 7 columns to deal out over tensor=4 workers"),
-        (early_optimizer, "shard=4", "make it after context.prepare_model"),
-        (two_optimizers, "shard=4", "steps with several optimizers"),
+        (no_plan, "tensor=4", ("tensor=4", "Transformer", "ModelPlan(tensor=", "colwise", "rowwise")),
+        (wrong_plan, "tensor=4", ("ModelPlan(tensor=...)", "blocks.*.ups", "Transformer", "blocks.3.up")),
+        (wrong_blocks, "shard=4", ("ModelPlan(blocks=...)", "Transformer", "Conv2d")),
+        (wrong_style, "tensor=2", ("blocks.0.before", "LayerNorm", "colwise", "Linear", "Embedding", "ParallelStyle")),
+        (odd_width, "tensor=4", ("ModelPlan(tensor=...)", "'0'", "7", "tensor=4", "4")),
+        (early_optimizer, "shard=4", ("shard=4", "optimizer", "context.prepare_model", "model.parameters()")),
+        (two_optimizers, "shard=4", ("shard=4", "optimizers", "groups")),
     ],
 )
 def test_what_cannot_be_is_told_before_training(
-    gang: ProcessGang, tmp_path: Path, function: Any, layout: str, error: str
+    gang: ProcessGang, tmp_path: Path, function: Any, layout: str, names: tuple[str, ...]
 ) -> None:
     for answer in gang.run(program(function, layout), assignment(tmp_path, stop=1)):
         assert isinstance(answer[0], TrialError)
-        assert re.search(error, str(answer[0])), answer[0]
+        mentions(str(answer[0]), *names)
 
 
 def makes_nan(context: TrainContext) -> None:
@@ -310,7 +324,7 @@ def makes_nan(context: TrainContext) -> None:
 def test_gradients_that_are_not_finite_on_one_worker_end_the_trial_on_all(gang: ProcessGang, tmp_path: Path) -> None:
     for answer in gang.run(program(makes_nan, "shard=4"), assignment(tmp_path, stop=1)):
         assert isinstance(answer[0], DivergedError)
-        assert "gradients are not finite after 0 updates" in str(answer[0])
+        mentions(str(answer[0]), "gradients", "0")
 
 
 def evaluates_one_row(context: TrainContext) -> None:

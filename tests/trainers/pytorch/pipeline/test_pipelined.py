@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import random
-import re
 from functools import cache
 
 import numpy as np
@@ -25,6 +24,7 @@ from tests.support.pipelines import (
     whole_state,
 )
 from tests.support.process_gang import ProcessGang, process_gang
+from tests.support.refusals import mentions, refuses
 from tests.support.transformer import PLAN
 from trainers import TrialError
 from trainers.pytorch.distribution import MicroBatch
@@ -200,7 +200,7 @@ def test_a_stage_takes_its_part_of_a_whole_state(pair: ProcessGang):
         model = transformer(1)
         worker.distribution.wrap(model, worker.order.plan, as_it_is)
         model.load_state_dict(transformer(8).state_dict())
-        with pytest.raises(RuntimeError, match="Unexpected key"):
+        with refuses(RuntimeError, field="strange"):
             model.load_state_dict({**transformer(8).state_dict(), "strange": torch.ones(1)})
         return {"state": model.state_dict()}
 
@@ -269,7 +269,7 @@ def test_an_error_in_one_stage_is_everybody_s_and_the_gang_goes_on(pair: Process
     served = Order(layout=Layout(pipeline=2, schedule="GPipe", micro_batches=4), steps=5)
     again = Order(layout=Layout(pipeline=2), plan=ModelPlan(sequence=PLAN.sequence, cuts=(1,)), steps=20)
     first, second = serve(pair, served, Order(layout=Layout(pipeline=2), act=act), again)
-    assert "rank 1 failed: ValueError: a stage that fails" in str(first[1])
+    mentions(str(first[1]), "rank 1", "ValueError", "a stage that fails")
     assert isinstance(second[1], ValueError)
     check_exact([first[2], second[2]])
     assert len(first[2]["state"]) == 2
@@ -277,17 +277,17 @@ def test_an_error_in_one_stage_is_everybody_s_and_the_gang_goes_on(pair: Process
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    ("loss", "message"),
+    ("loss", "names"),
     [
-        (lambda scores: scores.mean().item(), r"item\(\) of what a model in a pipeline computes"),
-        (lambda scores: scores.sum(), "for the whole batch, and .* in the mean over its 4 micro-batches"),
-        (lambda scores: scores[torch.arange(8)].mean(), "index 2 is out of bounds|out of range"),
-        (lambda scores: torch.ones((), requires_grad=True), "not computed of what a model"),
-        (lambda scores: scores.flatten()[0] * float("nan"), "gradients are not finite after 0 updates"),
+        (lambda scores: scores.mean().item(), ("item()", "context.step", "torch.no_grad")),
+        (lambda scores: scores.sum(), ("loss", "mean", "4", "micro_batches=1")),
+        (lambda scores: scores[torch.arange(8)].mean(), ("index", "2")),
+        (lambda scores: torch.ones((), requires_grad=True), ("context.step()", "loss", "context.prepare_model()")),
+        (lambda scores: scores.flatten()[0] * float("nan"), ("gradients", "0")),
     ],
     ids=["value", "sum", "rows by number", "no output", "not finite"],
 )
-def test_losses_that_a_pipeline_cannot_follow_are_errors_on_every_worker(pair: ProcessGang, loss, message: str):
+def test_losses_that_a_pipeline_cannot_follow_are_errors_on_every_worker(pair: ProcessGang, loss, names):
     def act(worker: PipelineWorker) -> None:
         model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
         worker.distribution.wrap(model, ModelPlan(), as_it_is)
@@ -299,7 +299,7 @@ def test_losses_that_a_pipeline_cannot_follow_are_errors_on_every_worker(pair: P
     answers = serve(pair, Order(layout=Layout(pipeline=2, micro_batches=4), act=act))
     for answer in answers:
         assert isinstance(answer[0], Exception)
-        assert re.search(message, str(answer[0])), answer
+        mentions(str(answer[0]), *names)
 
 
 @pytest.mark.process
@@ -331,17 +331,17 @@ def test_models_that_cannot_be_cut_are_errors(pair: ProcessGang):
     layout = Layout(pipeline=2)
     orders = [Order(layout=layout, act=act) for act in (tied, outside, no_batch, no_rows, normalises)]
     orders.append(Order(layout=layout, act=tied, plan=ModelPlan(sequence=("embedding",))))
-    messages = [
-        r"'embedding.tokens.weight' of stage 0 and 'head.1.weight' of stage 1 are one parameter",
-        "parameter 'scale' belongs to no member of the sequence",
-        "Sequential was called without a batch",
-        "Transformer was called with tensors of shapes (4, 6) and (8, 6); in a pipeline dimension 0 of each is the",
-        "passes micro-batches through Sequential, and its batch normalisation sees the rows of one; leave it out",
-        "the layout has 2 stages, and the model's sequence 1 members",
+    expected = [
+        ("embedding.tokens.weight", "head.1.weight", "stage 0", "stage 1"),
+        ("parameter", "scale", "ModelPlan.sequence"),
+        ("Sequential", "dimension 0", "micro-batches"),
+        ("Transformer", "(4, 6)", "(8, 6)", "dimension 0", "buffer"),
+        ("sync_batch_norm", "layout", "micro-batches", "Sequential"),
+        ("stages", "2", "1", "ModelPlan.sequence"),
     ]
     orders.append(Order(layout=Layout(pipeline=2, micro_batches=1), act=normalises))
     for *answers, whole in serve(pair, *orders):
-        for answer, message in zip(answers, messages, strict=True):
+        for answer, names in zip(answers, expected, strict=True):
             assert isinstance(answer, TrialError)
-            assert message in str(answer)
+            mentions(str(answer), *names)
         assert whole is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.support.pipelines import CPU, text, transformer
+from tests.support.refusals import refuses, refuses_each
 from tests.support.transformer import LENGTH, PLAN, TOKENS, WIDTH
 from trainers import TrialError
 from trainers.pytorch.layouts import without_data
@@ -64,11 +66,11 @@ def test_lists_stand_for_their_members():
 
 
 def test_names_are_checked():
-    with pytest.raises(TrialError, match=r"cannot tell in which order Transformer.*ModelPlan\(sequence="):
+    with refuses(TrialError, field="Transformer", remedy="ModelPlan(sequence="):
         sequence_of(transformer(), ())
-    with pytest.raises(TrialError, match=r"names 'hed', and Transformer has no such submodule; did you mean 'head'"):
+    with refuses(TrialError, field=("ModelPlan.sequence", "Transformer"), value="hed", remedy="head"):
         sequence_of(transformer(), ["embedding", "blocks", "hed"])
-    with pytest.raises(TrialError, match=r"'blocks.0' twice"):
+    with refuses(TrialError, field="ModelPlan.sequence", value="blocks.0"):
         sequence_of(transformer(), ["embedding", "blocks.0", "blocks"])
 
 
@@ -115,29 +117,19 @@ def test_members_may_pass_several_tensors_and_constants():
     assert list(found.output) == ["y", "z"]
 
 
-@pytest.mark.parametrize(
-    ("compute", "message"),
-    [
-        (lambda m, x: m.second(m.first(x) + x), r"'second' takes a tensor of shape \(2, 3\) that is not the output of"),
-        (lambda m, x: m.second(x), r"'second' is computed before 'first'; change the order"),
-        (lambda m, x: (m.first(x), m.second(x))[1], r"not the output of 'first', but the model's input"),
-        (lambda m, x: m.first(m.first(x)), "'first' is computed twice"),
-        (lambda m, x: m.first(x), "names 'second', which the model's forward pass does not compute"),
-        (lambda m, x: m.first(x * 2), r"'first' takes a tensor of shape \(2, 3\) that is not the model's input"),
-        (
-            lambda m, x: m.second(m.first(x)).relu(),
-            r"the model returns a tensor of shape \(2, 3\) that is not the output",
-        ),
-        (
-            lambda m, x: m.second(m.first(x).relu_()),
-            "'second' takes the output of 'first' after it was changed in place",
-        ),
-        (lambda m, x: m.second(m.first(x)) if x.sum() > 0 else x, "it may not look at values of tensors"),
-    ],
-)
-def test_a_forward_pass_that_is_not_the_composition_is_refused(compute, message: str):
-    with pytest.raises(TrialError, match=message):
-        trace(compute)
+def test_a_forward_pass_that_is_not_the_composition_is_refused():
+    cases = [
+        (lambda m, x: m.second(m.first(x) + x), ("second", "(2, 3)", "first")),
+        (lambda m, x: m.second(x), ("ModelPlan.sequence", "second", "first")),
+        (lambda m, x: (m.first(x), m.second(x))[1], ("second", "(2, 3)", "first", "input")),
+        (lambda m, x: m.first(m.first(x)), ("ModelPlan.sequence", "first")),
+        (lambda m, x: m.first(x), ("ModelPlan.sequence", "second", "forward")),
+        (lambda m, x: m.first(x * 2), ("first", "(2, 3)", "input")),
+        (lambda m, x: m.second(m.first(x)).relu(), ("model", "(2, 3)", "second")),
+        (lambda m, x: m.second(m.first(x).relu_()), ("second", "first", "place")),
+        (lambda m, x: m.second(m.first(x)) if x.sum() > 0 else x, ("Made", "forward", "values")),
+    ]
+    refuses_each([(partial(trace, compute), names) for compute, names in cases], TrialError)
 
 
 def filled_in(x: Tensor) -> Tensor:
@@ -194,7 +186,7 @@ def test_what_outlives_a_pass_without_data_is_as_it_was():
 
 
 def test_a_member_within_another_is_refused():
-    with pytest.raises(TrialError, match=r"'layers.1.0' is computed within 'layers.1'; name either"):
+    with refuses(TrialError, field=("ModelPlan.sequence", "layers.1.0"), value="layers.1"):
         trace(lambda m, x: m.layers[1](x), "layers.1", "layers.1.0")
 
 
@@ -202,5 +194,5 @@ def test_a_member_that_returns_no_tensor_is_refused():
     def nothing(model: Made) -> None:
         model.first.forward = lambda x: None
 
-    with pytest.raises(TrialError, match="'first' returns NoneType and no tensor"):
+    with refuses(TrialError, field="first", value="NoneType", remedy="tensors"):
         trace(lambda m, x: m.second(m.first(x) or x), changed=nothing)
