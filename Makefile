@@ -6,14 +6,15 @@ STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-rest test-long test-frameworks test-containers test-clients test-all check docs clean
+.PHONY: help setup demo test test-rest test-long test-frameworks test-containers test-clients test-all slowest check docs clean
 
 help:
 	@echo "make setup   make $(VENV) and install everything into it (PYTHON=... chooses the Python, 3.11 or newer)"
 	@echo "make demo    tune XGBoost and a network that train distributed, and write a page; needs no download"
-	@echo "make test    the unit tests, and a real job of each trainer: minutes"
-	@echo "make test-all  all tests; says first which programs have to be installed, and installs the extra 'frameworks'"
-	@echo "make test-long   jobs on whole clusters, killed in many ways; make test-all has them too"
+	@echo "make test    the unit tests, and a real job of each trainer: four minutes on two cores"
+	@echo "make test-rest   whole jobs, gangs, servers, browsers and databases; CI runs these as well"
+	@echo "make test-all  all tests but those of containers and clients; installs the extra 'frameworks'"
+	@echo "make test-long   jobs on whole clusters, killed in many ways: run it before you close an issue"
 	@echo "make test-containers  build the images of docker/ and run compose.yaml's services in containers; needs root and Podman"
 	@echo "make test-clients  install SageMaker's own clients apart, and run them against hpo serve"
 	@echo "make check   ruff's lint and format, and mypy"
@@ -51,27 +52,33 @@ demo: $(STAMP)
 	@$(VENV)/bin/python -m experiments.tune_distributed --quick
 
 # Where Python is told to keep no bytecode, each of some thousand processes would compile its modules anew.
-PYTEST := PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest --dist loadfile --no-loadscope-reorder --durations=30 --durations-min=5
+# Two processes of tests keep two cores at work; a test file runs in one of them. Times go to build/tests.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest --dist loadfile --no-loadscope-reorder
 
 test: $(STAMP)
-	$(PYTEST) -n 2 -m "unit or smoke"
+	$(PYTEST) -n 2 --junitxml=build/tests/$@.xml --hypothesis-profile=quick tests/unit tests/smoke
 
-# Two processes of tests keep two cores at work: with a third, they were idle for no minute of 84, and deadlines passed.
+# Tests with the fixture `database`, which `make test-rest` runs on PostgreSQL as well.
+RECORD := $(wildcard tests/*/hpo/record) tests/process/hpo/notices tests/job/hpo/serve/test_fuzz.py tests/system/hpo/serve/test_faults.py
+
+# Everything else that CI runs.
 test-rest: $(STAMP)
-	$(PYTEST) -n 2 -m "not (unit or smoke or long or frameworks or containers or clients)"
+	$(PYTEST) -n 2 --junitxml=build/tests/$@.xml tests/job tests/process tests/ray tests/system
+	$(PYTEST) -n 2 --junitxml=build/tests/$@-postgresql.xml --database=postgresql -m database $(RECORD)
 
-# Whole clusters and jobs that are killed, for whose parts the others have tests: too much for each commit.
+# Whole clusters and killed jobs, for whose parts the others have tests, and all examples of the unit tests' properties.
 test-long: $(STAMP)
-	$(PYTEST) -n 2 -m "long and not (frameworks or containers or clients)"
+	$(PYTEST) -n 2 --junitxml=build/tests/$@.xml tests/long
+	$(PYTEST) -n 2 --junitxml=build/tests/$@-properties.xml tests/unit -m hypothesis
 
 # One process: each trial is a whole start of a framework, on two workers.
 test-frameworks: $(STAMP)
 	$(VENV)/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[frameworks]'
-	$(PYTEST) -n 1 -m frameworks
+	$(PYTEST) -n 1 tests/frameworks
 
 # The first time builds images of some GB, in minutes; they are kept in ~/.cache/warmband-containers, or WARMBAND_CONTAINERS.
 test-containers: $(STAMP)
-	$(PYTEST) -n 0 -m containers
+	$(PYTEST) -n 0 tests/containers
 
 # Each in a virtual environment of its own, in ~/.cache/warmband/clients, or WARMBAND_CLIENTS.
 CLIENTS ?= $(or $(WARMBAND_CLIENTS),$(HOME)/.cache/warmband/clients)
@@ -81,12 +88,16 @@ test-clients: $(STAMP)
 	  set -- $$each; test -e "$(CLIENTS)/$$1/.installed" && continue; \
 	  $(VENV)/bin/python -m venv "$(CLIENTS)/$$1" && "$(CLIENTS)/$$1/bin/pip" install -q --disable-pip-version-check "$$2" \
 	    && touch "$(CLIENTS)/$$1/.installed" || exit 1; done
-	WARMBAND_CLIENTS="$(CLIENTS)" $(PYTEST) -n 0 -m clients
+	WARMBAND_CLIENTS="$(CLIENTS)" $(PYTEST) -n 0 tests/clients
 
 # All that is missing is said before the first test.
 test-all: $(STAMP)
 	@$(VENV)/bin/python tests/support/programs.py
 	@$(MAKE) --no-print-directory test test-rest test-long test-frameworks
+
+# The table in CONTRIBUTING.md, from the last runs.
+slowest: $(STAMP)
+	$(VENV)/bin/python -m tests.support.slowest CONTRIBUTING.md $(wildcard build/tests/*.xml)
 
 check: $(STAMP)
 	$(VENV)/bin/ruff check

@@ -7,22 +7,27 @@ import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pytest
 from hypothesis import settings
 
 import trainers  # noqa: F401  # Before any library with OpenMP: threads of two test processes would spin on two cores.
-from tests.support.google_storage import GoogleStorage, google_storage
-from tests.support.postgres import Postgres
+from tests.support.properties import QUICK
 
-pytest_plugins = ["tests.support.needs"]
+if TYPE_CHECKING:  # Their servers are for few tests, and each test process imports this.
+    from tests.support.google_storage import GoogleStorage
+    from tests.support.postgres import Postgres
 
-# How long an example takes says more about the machine than about the code; and one tree gives one answer. Others are
-# looked for by `--hypothesis-profile=searching`.
+pytest_plugins = ["tests.support.tiers"]
+
+# How long an example takes says more about the machine than about the code; and one tree gives one answer.
+# `make test` tries few examples of each property (tests/support/properties.py); `searching` looks for new ones.
 settings.register_profile("searching", deadline=None)
-settings.register_profile("same", deadline=None, derandomize=True)
-settings.load_profile("same")
+settings.register_profile("thorough", deadline=None, derandomize=True)
+settings.register_profile("quick", settings.get_profile("thorough"), max_examples=QUICK)
+settings.load_profile("thorough")
 
 os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")
 # Else Ray's workers give way to whatever else runs on the machine, and get next to nothing of a busy one.
@@ -88,6 +93,8 @@ def s3() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def google(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoogleStorage]:
     """A server of the tests' own that speaks as Google's storage does, with a bucket "warmband"."""
+    from tests.support.google_storage import google_storage
+
     with google_storage("warmband", tmp_path_factory.mktemp("google")) as storage:
         yield storage
 
@@ -95,14 +102,29 @@ def google(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoogleStorage]:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     """A PostgreSQL server of the tests' own, at work like any; what it writes need not outlive the machine."""
+    from tests.support.postgres import Postgres
+
     with Postgres("fsync=off") as server:
         yield server
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.system)])
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the tests of the record run on another database."""
+    parser.addoption("--database", choices=("sqlite", "postgresql"), default="sqlite", help="of the fixture `database`")
+
+
+@pytest.hookimpl(tryfirst=True)  # Before pytest selects by marks.
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that `--database` is for."""
+    for item in items:
+        if "database" in getattr(item, "fixturenames", ()):
+            item.add_marker("database")
+
+
+@pytest.fixture
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The URL of a database without a table, once on SQLite and once on PostgreSQL."""
-    if request.param == "sqlite":
+    """The URL of a database without a table: on SQLite, or on PostgreSQL by `--database=postgresql`."""
+    if request.config.getoption("--database") == "sqlite":
         yield f"sqlite:///{tmp_path}/store.db"
         return
     server: Postgres = request.getfixturevalue("postgres")

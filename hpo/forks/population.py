@@ -6,7 +6,7 @@ here; so what it does to members touches no trial of the search.
 
 Tested with Ray 2.60, of whose `PopulationBasedTraining` and `Trial` it uses these private parts, since there is no
 public way: `_time_attr`, `_perturbation_interval`, `_burn_in_period`, `_hyperparam_mutations`, `_synch`, `_log_config`,
-the checkpoint manager's `_latest_checkpoint_result`, and `_schedule_trial_save`, which it calls. `tests/hpo/forks`
+the checkpoint manager's `_latest_checkpoint_result`, and `_schedule_trial_save`, which it calls. `tests/unit/hpo/forks`
 fails if they change.
 """
 

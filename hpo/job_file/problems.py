@@ -132,7 +132,8 @@ def _of_hyperparameters(takes: _Takes) -> Iterator[Problem]:
             takes.check(takes.hyperparameters)
             return
         except ConfigurationError as error:
-            named = [name for name in re.findall(r"'([^']+)'", str(error)) if name in {*takes.hyperparameters, *gone}]
+            quoted = re.findall(r"(?<!\w)'([^']+)'", str(error))  # The apostrophe of "XGBoost's" opens no quotation.
+            named = [name for name in quoted if name in {*takes.hyperparameters, *gone}]
             if not named or named[0] in gone:
                 return  # That it is missing is not the file's fault.
             yield _said((*HYPERPARAMETERS, named[0]), error)

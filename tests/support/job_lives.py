@@ -34,6 +34,7 @@ from hpo.search.observer import INTERRUPTED
 from tests.support.drivers import Disturbance, KilledError, Moment
 from tests.support.job_aims import AIMS, PLANS, aim, fail, undisturbed
 from tests.support.job_life import LOST, SPEC, World
+from tests.support.properties import examples
 from tests.support.refusals import refuses
 from trainers.errors import ConfigurationError, DataError, LeaseError, ResourcesError
 
@@ -322,7 +323,7 @@ SETTINGS: dict[str, Any] = {
 def live(plan: int, many: int) -> None:
     """Run so many lives of jobs with one plan."""
     one = seed(plan)(type("JobLifeOfOnePlan", (JobLife,), {"plans": (plan,)}))
-    run_state_machine_as_test(one, settings=settings(max_examples=many, **SETTINGS))
+    run_state_machine_as_test(one, settings=settings(max_examples=examples(many), **SETTINGS))
 
 
 if __name__ == "__main__":
@@ -330,6 +331,6 @@ if __name__ == "__main__":
     for start in range(0, number, ROUND):
         many = min(ROUND, number - start)
         one = seed(first + start // ROUND)(type("JobLifeOfOneSeed", (JobLife,), {}))
-        run_state_machine_as_test(one, settings=settings(max_examples=many, **SETTINGS))
+        run_state_machine_as_test(one, settings=settings(max_examples=examples(many), **SETTINGS))
         sys.stdout.write(f"{start + many} sequences, seeds {first} to {first + start // ROUND}: nothing found\n")
         sys.stdout.flush()

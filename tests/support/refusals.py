@@ -19,14 +19,19 @@ Names = str | tuple[str, ...]
 def missing_names(text: str, *names: object) -> list[str]:
     """Return the names that a text does not contain.
 
-    A name counts only as a whole: `1` is not in "10" or "1.5", and `eta` is not in "beta". Upper and lower case, and
-    any white space between two words, are the same.
+    A name counts only as a whole: `1` is not in "10", "1.5", "-1" or "1e-1", `eta` is not in "beta", and `--max-jobs`
+    is not in "--max-jobs-per-hour". Upper and lower case, and any white space between two words, are the same.
 
     Args:
         text: a message or printed output.
-        names: identifiers, numbers, quoted values or short terms. A string is looked for as it is; of another object,
-            its `repr` or its `str`.
+        names: identifiers, numbers, quoted values or short terms. A string is looked for as it is or as `repr` escapes
+            it; of another object, its `repr` or `str`, of a number also "100,000" and "1" for 1.0.
+
+    Raises:
+        ValueError: there is no name, or an empty one.
     """
+    if not names:
+        raise ValueError("give a name that the text must contain")
     text = " ".join(text.split())
     return [forms[0] for forms in map(_forms, names) if not any(_contains(text, form) for form in forms)]
 
@@ -60,9 +65,12 @@ def refuses(
         remedy: what the user can give or do instead: a valid value, another argument, a command.
     """
     __tracebackhide__ = True
+    names = (*_several(field), *(() if value is _ABSENT else (value,)), *_several(remedy))
+    if not names:
+        raise ValueError("give the field, the value or the remedy that the error must name")
     with pytest.raises(error) as caught:
         yield caught
-    mentions(str(caught.value), *_several(field), *([] if value is _ABSENT else [value]), *_several(remedy))
+    mentions(str(caught.value), *names)
 
 
 def refuses_each(
@@ -84,7 +92,9 @@ def refuses_each(
         except error as refusal:
             if absent := missing_names(str(refusal), *names):
                 faults.append(f"case {number}: {absent} not in: {refusal}")
-        except Exception as other:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as other:  # SystemExit and a skip would hide the other cases.
             faults.append(f"case {number}: {names}: {type(other).__name__} instead: {other}")
         else:
             faults.append(f"case {number}: {names}: no error, but {given!r}")
@@ -98,15 +108,29 @@ def _several(names: Names) -> tuple[str, ...]:
 
 
 def _forms(name: object) -> tuple[str, ...]:
-    return (name,) if isinstance(name, str) else tuple(dict.fromkeys((repr(name), str(name))))
+    if isinstance(name, str):
+        return tuple(dict.fromkeys((name, repr(name)[1:-1])))
+    forms = [repr(name), str(name)]
+    if isinstance(name, int | float) and not isinstance(name, bool):
+        forms.append(f"{name:,}" if isinstance(name, int) else f"{name:g}")
+    return tuple(dict.fromkeys(forms))
 
 
 def _contains(text: str, name: str) -> bool:
     name = " ".join(name.split())
     if not name:
         raise ValueError("an empty name is in every text; give what the message must contain")
-    before = r"(?<![\w])(?<!\d[.,])" if re.match(r"[\w]", name) else ""
-    after = r"(?![\w])(?![.,]\d)" if re.search(r"[\w]$", name) else ""
-    if name[0] == "-":
-        before = r"(?<![\w])"
+    before = after = ""
+    if name[0].isdigit():  # No part of a longer number: digits, a decimal point, a sign or an exponent before it.
+        before = r"(?<!\w)(?<!\d\.)(?:(?<!-)|(?<=\w-))(?<!\de[-+])"
+        if re.match(r"\d{3}(?!\d)", name):
+            before += r"(?<!\d,)"
+    elif name[0] == "-":
+        before = r"(?<![\w-])"
+    elif re.match(r"\w", name):
+        before = r"(?<!\w)"
+    if re.search(r"\w$", name):
+        after = r"(?![\w-])" if name.startswith("--") else r"(?!\w)"
+    if name[-1].isdigit():
+        after += r"(?!\.\d)(?!,\d{3}(?!\d))"
     return re.search(f"{before}{re.escape(name)}{after}", text, re.IGNORECASE) is not None

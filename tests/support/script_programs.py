@@ -12,7 +12,7 @@ from trainers.gangs import Assignment, Segment
 from trainers.script.guard import TOKEN
 from trainers.script.parts.kept_process import HOST
 
-PROGRAMS = Path(__file__).parents[1] / "trainers" / "script" / "programs"
+PROGRAMS = Path(__file__).parent / "script" / "programs"
 ACCURACY = {"Name": "validation:accuracy", "Regex": r"acc=([0-9.na]+)"}
 
 

@@ -6,7 +6,7 @@ share. libgomp's manual has both variables and the shorter spinning that `calm_l
 https://gcc.gnu.org/onlinedocs/libgomp/GOMP_005fSPINCOUNT.html
 https://gcc.gnu.org/onlinedocs/libgomp/OMP_005fWAIT_005fPOLICY.html
 
-tests/trainers/process/test_openmp.py fails when a library's copy behaves in another way than that.
+tests/process/trainers/process/test_openmp.py fails when a library's copy behaves in another way than that.
 """
 
 from __future__ import annotations

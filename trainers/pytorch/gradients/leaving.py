@@ -1,7 +1,7 @@
 """Leaving of process groups: with a deadline where they are NCCL's, whose peers may wait on their GPUs for ever.
 
 `_abort_process_group` is one of PyTorch's private functions, for want of a public one that aborts every group. Tested
-with torch 2.13.0; tests/trainers/pytorch/test_leaving.py fails where it is gone or changes.
+with torch 2.13.0; tests/unit/trainers/pytorch/test_leaving.py fails where it is gone or changes.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ methods. `mend` replaces the two functions that start and stop it, in the proces
 XGBoost's workers also get the ranks of xgboost_ray's actors: it would name them by addresses in memory, and leave the
 order in which their sums are added up, so the last digits of a model, to chance.
 
-tests/trainers/xgboost/test_ray_backend_compat.py fails when either package is not what this was written for.
+tests/job/trainers/xgboost/test_ray_backend_compat.py fails when either package is not what this was written for.
 """
 
 from __future__ import annotations

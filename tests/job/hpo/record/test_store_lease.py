@@ -1,0 +1,60 @@
+"""The lease: one process drives a job, another takes over what a dead one left, and the first then writes nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from typer.testing import CliRunner
+
+from hpo import HyperparameterTuner
+from hpo.cli import app
+from hpo.record import maintenance as upkeep, writer as store_writer
+from hpo.record.tables import LOST_AFTER
+from hpo.sagemaker import tuned_job
+from hpo.sagemaker.description import describe
+from tests.support.boosting import make
+from tests.support.rows import silence, until
+from trainers import steady
+
+SPEC = make(workers=0).settings.to_json({"train": {"kind": "pandas", "rows": 1, "columns": ["y"], "files": []}}, 1)
+
+
+def test_an_idle_driver_learns_that_another_took_over(store, quiet, monkeypatch):
+    monkeypatch.setattr(store_writer, "LOOK_EVERY", 0.05)
+    with store.writer("bank") as first:
+        silence(store, LOST_AFTER + 1.0)
+        with store.writer("bank"):
+            until(lambda: first.lost_lease)
+
+
+@pytest.fixture(params=[90.0, -90.0, -3600.0])
+def ahead(request) -> Iterator[Callable[[], None]]:
+    """Sets the clock of this machine so many seconds ahead, once it is called; the database's stays right."""
+    clock = time.time
+    with pytest.MonkeyPatch.context() as patch:
+        yield lambda: patch.setattr(time, "time", lambda: clock() + request.param)
+    with steady.measuring():
+        pass  # It is right again for whoever comes next.
+
+
+def test_a_job_that_is_driven_runs_for_whoever_looks(store, database, ahead, monkeypatch):
+    def end(seconds: float) -> None:
+        assert 0.0 < seconds < 5.0
+        writer.job(status="Stopped")
+        writer.flush()
+
+    with store.writer("bank") as writer:
+        writer.job(spec=SPEC, summary={"runs": [[time.time() - 7.0, None]]})
+        writer.flush()
+        ahead()
+        assert describe(store.job("bank"), [])["ConsumedResources"] == {"RuntimeInSeconds": 7}
+        for words in (["jobs"], ["describe", "bank"], ["delete", "bank", "--yes"]):
+            done = CliRunner().invoke(app, [*words, "--store", database])
+            assert "InProgress" in (done.stdout or str(done.exception)), words
+        assert upkeep.check(database).abandoned == {}
+        tuner = HyperparameterTuner.attach("bank", store=database)
+        monkeypatch.setattr(tuned_job.time, "sleep", end)
+        tuner.wait()
+    assert store.job("bank").status == "Stopped", "it was waited for"

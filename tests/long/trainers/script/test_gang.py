@@ -1,0 +1,36 @@
+"""Programs as trials on gangs of two: ranks that fail or hang, a worker that is killed, and torchrun."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.gangs import Pool
+from tests.support.trainers.script.gang import (
+    assignment,
+    pool,  # noqa: F401  # Fixtures.
+    programs,
+    served,
+)
+
+LOSS = {"Name": "train:loss", "Regex": r"epoch=(?P<step>\d+) loss=(?P<value>[0-9.]+)"}
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_data_parallel_training_under_torchrun(ray_cluster: None, tmp_path: Path, kept: bool) -> None:
+    options = {"keep_loaded": True} if kept else {"metric_definitions": [LOSS]}
+    pool = Pool("ddp", program=programs("ddp_kept.py" if kept else "ddp.py", launcher="torchrun", **options))
+    try:
+        pool.start(1)
+        whole = served(pool, assignment(tmp_path / "whole", 4, epochs=4, lr=0.05))
+        first = served(pool, assignment(tmp_path, 2, epochs=4, lr=0.05))
+        second = served(pool, assignment(tmp_path, 4, first, epochs=4, lr=0.05))
+        losses = [report.metrics["train:loss"] for report in whole.reports]
+        assert losses == [report.metrics["train:loss"] for report in (*first.reports, *second.reports)]
+        assert losses == sorted(losses, reverse=True)
+        processes = {report.metrics.get("process") for each in (whole, first, second) for report in each.reports}
+        assert len(processes) == 1
+        assert [each.details for each in (whole, first, second)] == [{}, {}, {}]
+    finally:
+        pool.gangs.close()

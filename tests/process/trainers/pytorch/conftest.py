@@ -1,0 +1,3 @@
+"""Three processes that train together, without Ray."""
+
+from tests.support.fixtures.trainers_pytorch import gang  # noqa: F401

@@ -1,0 +1,3 @@
+"""The record and the job file that commands read."""
+
+from tests.support.fixtures.hpo_cli import job, store  # noqa: F401

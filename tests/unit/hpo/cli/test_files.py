@@ -1,0 +1,95 @@
+"""Files that commands write: a first job, the schema, the reference; and how commands say ages and values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from hpo import HyperparameterTuner
+from hpo.cli.reference import OPTIONS, options_table, reference, rest_table, with_rest_table
+from hpo.cli.views import ago, value_text
+from hpo.job_file.models import JobSpec
+from hpo.job_file.reading import read_job
+from tests.support import yaml_text
+from tests.support.listed import hpo
+from tests.support.refusals import mentions
+
+ROOT = Path(__file__).resolve().parents[4]
+
+
+SWEEP = """
+program: train.py
+method: bayes
+metric: {name: accuracy, goal: maximize}
+parameters:
+  epochs: {value: 9}
+  eta: {distribution: log_uniform_values, min: 0.01, max: 0.5}
+early_terminate: {type: hyperband, max_iter: 9, s: 2}
+"""
+
+
+def test_import_writes_the_job_of_a_sweep_and_never_over_another(tmp_path: Path) -> None:
+    sweep, file = tmp_path / "sweep.yaml", tmp_path / "job.yaml"
+    sweep.write_text(SWEEP)
+    printed = hpo("import", str(sweep), columns=300)
+    told = hpo("import", str(sweep), "--out", str(file), columns=300)
+    assert file.read_text() == printed
+    assert told.splitlines() == [*printed.partition("\n\n")[0].splitlines(), told.splitlines()[-1]]
+    mentions(told, f"hpo tune {file} --allow-code")
+    tuner = HyperparameterTuner(**read_job(file, allow_code=True).arguments())
+    assert tuner.plan().trials == 20
+    mentions(hpo("import", str(sweep), "--out", str(file), code=2), str(file))
+    assert file.read_text() == printed
+    mentions(printed, "--allow-code")
+
+
+def test_import_says_what_it_cannot_carry_over(tmp_path: Path) -> None:
+    sweep = tmp_path / "sweep.yaml"
+    sweep.write_text(SWEEP.replace("  epochs: {value: 9}", "  epochs: {values: [9], probabilities: [0.5, 0.5]}"))
+    told = hpo("import", str(sweep), code=2)
+    mentions(told, "line 6", "parameters.epochs", "probabilities", "[0.5, 0.5]")
+    mentions(hpo("import", str(tmp_path / "gone.yaml"), code=2), str(tmp_path / "gone.yaml"))
+
+
+def test_what_init_leaves_out_has_the_value_that_it_says(tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    hpo("init", str(file), columns=200)
+    lines = file.read_text().splitlines()
+    for key in ("use_gpu", "objective_type", "max_runtime_in_seconds", "storage_path", "store"):
+        said = next(line.strip() for line in lines if line.strip().startswith(f"# {key}: "))
+        value = yaml_text.load(said.removeprefix("# "))[key]
+        fields = {name: info for model in models(JobSpec) for name, info in model.model_fields.items()}
+        assert fields[key].default == value
+
+
+def models(model: Any) -> list[Any]:
+    options = [o for info in model.model_fields.values() for o in (info.annotation, *get_args(info.annotation))]
+    inner = [option for option in options if hasattr(option, "model_fields")]
+    return [model, *(each for one in inner for each in models(one))]
+
+
+def test_the_reference_is_as_the_code_says() -> None:
+    assert (ROOT / "docs" / "cli.md").read_text() == reference(), "docs/cli.md is out of date: run `make docs`"
+    page = (ROOT / "docs" / "reference" / "tuner.md").read_text()
+    assert page.partition(OPTIONS)[2] == options_table(), "docs/reference/tuner.md is out of date: run `make docs`"
+    page = (ROOT / "docs" / "serve.md").read_text()
+    assert rest_table() in page, "docs/serve.md is out of date: run `make docs`"
+    assert with_rest_table(page) == page
+    [stop] = [line for line in page.splitlines() if line.startswith("| `POST` | `/api/jobs/{job}/stop` | ")]
+    assert stop.endswith(" | act |")
+    assert "| `GET` | `/api/jobs/{job}/gangs` | " in page
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-1, "0 s"), (59, "59 s"), (119, "119 s"), (120, "2 min"), (3600, "1 h"), (86400 * 2.5, "2 d")],
+)
+def test_ages(seconds: float, text: str) -> None:
+    assert ago(seconds) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(None, "-"), (0.5, "0.50000"), (-123.5678, "-123.56780"), (1e9, "1e+09")])
+def test_values(value: float | None, text: str) -> None:
+    assert value_text(value) == text

@@ -1,0 +1,108 @@
+"""Documents and acts of the REST API, on a record filled by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from hpo.record import JobRow, Store
+from hpo.sagemaker import Snapshot, describe
+from tests.support.listed import job
+from tests.support.recorded import record
+
+Get = Callable[..., Any]
+
+
+@pytest.fixture
+def get(client: TestClient, tokens: dict[str, str]) -> Get:
+    def ask(path: str, code: int = 200) -> Any:
+        answer = client.get(f"/api/{path}", headers={"Authorization": f"Bearer {tokens['look']}"})
+        assert answer.status_code == code, answer.text
+        return answer.json()
+
+    return ask
+
+
+def test_trials_come_in_pages(get: Get) -> None:
+    for sort in ("number", "best"):
+        seen, after = [], -1
+        while after is not None:
+            page = get(f"jobs/bank/trials?limit=2&sort={sort}&after_number={after}")
+            seen += [trial["Number"] for trial in page["trials"]]
+            after = page["next"]
+        assert sorted(seen) == [0, 1, 2]
+        assert seen == ([0, 1, 2] if sort == "number" else [1, 0, 2])
+
+
+def test_jobs_are_searched_filtered_ordered_and_paged(store: Store, get: Get) -> None:
+    job(store, "churn-1", values=[0.9], age=60, spec={"tags": [{"Key": "team", "Value": "shop"}]})
+    job(store, "churn-2", values=[], age=30, status="Failed", reason="no gang")
+
+    def names(query: str) -> list[str]:
+        found, after = [], ""
+        while after is not None:
+            page = get(f"jobs?limit=1&{query}" + (f"&after={after}" if after else ""))
+            found += [each["HyperParameterTuningJobName"] for each in page["jobs"]]
+            after = page["next"]
+        return found
+
+    assert names("") == ["churn-2", "churn-1", "bank"]
+    assert names("order=asc&sort=name") == ["bank", "churn-1", "churn-2"]
+    assert names("sort=best") == ["churn-1", "bank", "churn-2"]
+    assert names("sort=best&order=asc") == ["bank", "churn-1", "churn-2"]
+    assert names("search=SHOP") == ["churn-1"]
+    assert names("status=Failed,Stopped") == ["churn-2"]
+    assert get("jobs?after=x", 400)["error"]["field"] == "after"
+
+
+def test_curves_are_thinned_with_their_ends(store: Store, get: Get) -> None:
+    record(store, "curved", 8, steps=40)
+    curves = get("jobs/curved/curves?points=5")
+    assert curves["metric"] == "validation:auc"
+    assert all(len(steps) == len(values) <= 5 for steps, values in zip(curves["steps"], curves["values"], strict=True))
+    whole = get("jobs/curved/curves?points=1000")
+    assert [(steps[0], steps[-1]) for steps in curves["steps"]] == [(s[0], s[-1]) for s in whole["steps"]]
+    assert sum(map(len, whole["steps"])) == sum(row.trial_id != "untuned" for row in store.reports("curved"))
+    assert get("jobs/curved/curves?metric=validation:auc&points=1000")["trials"] == whole["trials"]
+    assert get("jobs/curved/curves?metric=no:such")["trials"] == []
+
+
+def test_a_document_that_has_not_changed_is_not_sent_again(client: TestClient, tokens: dict[str, str]) -> None:
+    headers = {"Authorization": f"Bearer {tokens['look']}"}
+    tag = client.get("/api/jobs/bank", headers=headers).headers["etag"]
+    assert client.get("/api/jobs/bank", headers={**headers, "If-None-Match": tag}).status_code == 304
+
+
+def test_what_is_not_there_is_said(get: Get) -> None:
+    assert get("jobs/banc", 404)["error"]["type"] == "NotFound"
+    assert get("jobs/bank/trials/none", 404)["error"]["type"] == "NotFound"
+    assert get("nowhere", 404)["error"]["type"] == "NotFound"
+    assert get("jobs?limit=0", 400)["error"]["field"] == "limit"
+    assert get("jobs/bank/lines") == {"lines": []}
+    described = get("openapi.json")["paths"]
+    assert "/jobs/{job}/stop" in described
+    assert "requestBody" in described["/jobs/{job}/trials"]["post"]
+
+
+def test_gangs_say_what_each_does_now(store: Store, get: Get) -> None:
+    now = {"g0": {"does": "serves", "trial": "busy-003", "places": {"left": {"2 cores": 3}}}}
+    summary = {"held": {"g0": 3, "g1": 2}, "gangs_now": now, "gangs_starting": 1}
+    store.create_job(JobRow(name="busy", created_at=1000.0, spec=store.job("bank").spec, summary=summary))
+    found = get("jobs/busy/gangs")
+    does = {each["gang"]: (each["does"], each["serves"], each["places"]) for each in found["gangs"]}
+    assert does == {"g0": ("serves", "busy-003", {"left": {"2 cores": 3}}), "g1": ("held", "", {})}
+    assert found["starting"] == 1
+
+
+def test_a_snapshot_in_memory_is_that_of_the_record(store: Store) -> None:
+    from hpo.serve.following import FollowedJob
+
+    record(store, "kept", 12)
+    followed = FollowedJob(store, "kept")
+    followed.look()
+    there = Snapshot.of(store, store.job("kept"))
+    assert followed.snapshot().trial_summaries() == there.trial_summaries()
+    assert followed.described()["Summary"] == describe(there.job, there.trials, there.acts)["Summary"]

@@ -1,0 +1,3 @@
+"""Trackers on a machine that has other things to do, and an MLflow server."""
+
+from tests.support.fixtures.hpo_trackers import alone, patient, server  # noqa: F401
