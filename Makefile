@@ -52,24 +52,24 @@ demo: $(STAMP)
 	@$(VENV)/bin/python -m experiments.tune_distributed --quick
 
 # Where Python is told to keep no bytecode, each of some thousand processes would compile its modules anew.
-# Two processes of tests keep two cores at work; a test file runs in one of them. Times go to build/tests.
+# Two processes of tests keep two cores at work; a test file runs in one of them. Times go to .pytest_cache/times.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest --dist loadfile --no-loadscope-reorder
 
 test: $(STAMP)
-	$(PYTEST) -n 2 --junitxml=build/tests/$@.xml --hypothesis-profile=quick tests/unit tests/smoke
+	$(PYTEST) -n 2 --junitxml=.pytest_cache/times/$@.xml --hypothesis-profile=quick tests/unit tests/smoke
 
 # Tests with the fixture `database`, which `make test-rest` runs on PostgreSQL as well.
 RECORD := $(wildcard tests/*/hpo/record) tests/process/hpo/notices tests/job/hpo/serve/test_fuzz.py tests/system/hpo/serve/test_faults.py
 
 # Everything else that CI runs.
 test-rest: $(STAMP)
-	$(PYTEST) -n 2 --junitxml=build/tests/$@.xml tests/job tests/process tests/ray tests/system
-	$(PYTEST) -n 2 --junitxml=build/tests/$@-postgresql.xml --database=postgresql -m database $(RECORD)
+	$(PYTEST) -n 2 --junitxml=.pytest_cache/times/$@.xml tests/job tests/process tests/ray tests/system
+	$(PYTEST) -n 2 --junitxml=.pytest_cache/times/$@-postgresql.xml --database=postgresql -m database $(RECORD)
 
 # Whole clusters and killed jobs, for whose parts the others have tests, and all examples of the unit tests' properties.
 test-long: $(STAMP)
-	$(PYTEST) -n 2 --junitxml=build/tests/$@.xml tests/long
-	$(PYTEST) -n 2 --junitxml=build/tests/$@-properties.xml tests/unit -m hypothesis
+	$(PYTEST) -n 2 --junitxml=.pytest_cache/times/$@.xml tests/long
+	$(PYTEST) -n 2 --junitxml=.pytest_cache/times/$@-properties.xml tests/unit -m hypothesis
 
 # One process: each trial is a whole start of a framework, on two workers.
 test-frameworks: $(STAMP)
@@ -97,7 +97,7 @@ test-all: $(STAMP)
 
 # The table in CONTRIBUTING.md, from the last runs.
 slowest: $(STAMP)
-	$(VENV)/bin/python -m tests.support.slowest CONTRIBUTING.md $(wildcard build/tests/*.xml)
+	$(VENV)/bin/python -m tests.support.slowest CONTRIBUTING.md $(wildcard .pytest_cache/times/*.xml)
 
 check: $(STAMP)
 	$(VENV)/bin/ruff check

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings, strategies as st
 
 import trainers  # noqa: F401  # Before any library with OpenMP: threads of two test processes would spin on two cores.
 from tests.support.properties import QUICK
@@ -131,6 +131,12 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     url = server.new_database()
     yield url
     server.drop(url)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unicode_tables() -> None:
+    """Have Hypothesis make its tables of Unicode: else the first test that draws text would pay for them."""
+    given(st.text())(settings(max_examples=1, database=None)(lambda text: None))()
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,7 @@ from tests.support.docs import (
     BLOCKS,
     PYTORCH,
     first,  # noqa: F401  # Fixtures.
+    one_thread,  # noqa: F401  # Of every test.
     run,
     shown,
 )

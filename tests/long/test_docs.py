@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.docs import LONG, Ground, first, fresh, ground, run_page, shown  # noqa: F401  # Fixtures.
+from tests.support.docs import (  # noqa: F401  # Fixtures.
+    LONG,
+    Ground,
+    first,
+    fresh,
+    ground,
+    one_thread,  # Of every test.
+    run_page,
+    shown,
+)
 
 
 @pytest.mark.parametrize("page", sorted(LONG))

@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.docs import LONG, RUN_PAGES, Ground, fresh, ground, run_page  # noqa: F401  # Fixtures.
+from tests.support.docs import (  # noqa: F401  # Fixtures.
+    LONG,
+    RUN_PAGES,
+    Ground,
+    fresh,
+    ground,
+    one_thread,  # Of every test.
+    run_page,
+)
 from tests.support.snippets import ROOT
 
 

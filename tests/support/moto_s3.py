@@ -9,6 +9,8 @@ from typing import Any
 import boto3
 from moto.server import ThreadedMotoServer
 
+from trainers import object_stores
+
 
 @contextmanager
 def moto_s3() -> Iterator[str]:
@@ -16,6 +18,7 @@ def moto_s3() -> Iterator[str]:
     running = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     running.start()
     try:
+        object_stores._bucket.cache_clear()  # It has connections to the servers of earlier tests, by the same URIs.
         host, port = running.get_host_and_port()
         yield f"http://{host}:{port}"
     finally:

@@ -1,6 +1,7 @@
 """The table of the slowest tests in CONTRIBUTING.md, which `make slowest` writes.
 
-`make test`, `make test-rest` and `make test-long` write the times of their tests, fixtures included, into build/tests.
+`make test`, `make test-rest` and `make test-long` write the times of their tests, fixtures included, into
+.pytest_cache/times.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from tests.support import yaml_text
 from tests.support.docs import (
     ALL,
     first,  # noqa: F401  # Fixtures.
+    one_thread,  # noqa: F401  # Of every test.
     run,
     shown,
     shown_in,

@@ -1,8 +1,8 @@
 """Answers to what a function asks of `ray.train`: one of two modules that take what Ray keeps private.
 
 Ray Train has no public way to answer `ray.train.report` elsewhere than in its own run; what answers is an object that
-says of itself that it "can be patched". Tested with ray 2.60; `tests/unit/trainers/ray_train/test_answers.py` fails where
-another version asks otherwise.
+says of itself that it "can be patched". Tested with ray 2.60; `tests/unit/trainers/ray_train/test_answers.py` fails
+where another version asks otherwise.
 """
 
 from __future__ import annotations

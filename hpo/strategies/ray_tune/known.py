@@ -1,6 +1,7 @@
 """Known schedulers of Ray Tune's: where they decide, what they count, and what is wrong with them (ray 2.60.0).
 
-Their attributes that are read here are private. `tests/job/hpo/strategies/ray_tune/test_known.py` fails when they change.
+Their attributes that are read here are private. `tests/job/hpo/strategies/ray_tune/test_known.py` fails when they
+change.
 """
 
 from __future__ import annotations

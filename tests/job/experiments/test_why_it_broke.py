@@ -29,6 +29,7 @@ from tests.support.experiments.why_it_broke import (
     image,  # noqa: F401  # Fixtures.
     job,
     look_into,
+    the_first_optimizer_is_made,  # noqa: F401  # Of every test.
 )
 from tests.support.refusals import mentions, missing_names
 from trainers import Channel, ParameterServerTrainer, TorchTrainer, TrainContext

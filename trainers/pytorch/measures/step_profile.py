@@ -121,7 +121,8 @@ def trace_of(checkpoint: str) -> str:
 def _at_work() -> bool:
     """Whether this process is profiled already; a second profiler would take the first one's place without a word.
 
-    A private attribute, as PyTorch 2.13 has it; `tests/process/trainers/pytorch/measures/test_profile.py` notices a change.
+    A private attribute, as PyTorch 2.13 has it; `tests/process/trainers/pytorch/measures/test_profile.py` notices a
+    change.
     """
     private: Any = torch.autograd.profiler
     return bool(private._is_profiler_enabled)

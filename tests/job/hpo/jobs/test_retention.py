@@ -14,6 +14,7 @@ from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTune
 from hpo.search.trial import UNTUNED
 from tests.support.hpo.jobs.retention import (
     on_disk,
+    quick,  # noqa: F401  # Of every test.
     run_job,
     writer,  # noqa: F401  # Fixtures.
 )

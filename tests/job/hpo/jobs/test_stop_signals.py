@@ -10,7 +10,11 @@ import pytest
 
 from hpo import Callback
 from hpo.search.observer import INTERRUPTED
-from tests.support.hpo.jobs.stop_signals import press, run
+from tests.support.hpo.jobs.stop_signals import (
+    press,
+    pythons_own_handlers,  # noqa: F401  # Of every test.
+    run,
+)
 from tests.support.refusals import mentions
 from trainers.gangs.in_process import InHand
 

@@ -20,6 +20,7 @@ from tests.support.hpo.jobs.storage_away import (
     Disk,
     interrupt,
     models,
+    quick,  # noqa: F401  # Of every test.
     resume,
     stopped,
     undisturbed,  # noqa: F401  # Fixtures.

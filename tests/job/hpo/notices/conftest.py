@@ -1,3 +1,3 @@
 """Receivers of notices, and pauses between attempts that are short."""
 
-from tests.support.fixtures.hpo_notices import box, receiver, soon  # noqa: F401
+from tests.support.fixtures.hpo_notices import receiver, soon  # noqa: F401

@@ -10,6 +10,7 @@ from tests.support.trainers.channels.folder_fetching import (
     FILES,
     WANTED,
     Store,
+    hasty,  # noqa: F401  # Of every test.
     stored,  # noqa: F401  # Fixtures.
 )
 from trainers import DataError, storage

@@ -1,3 +1,3 @@
 """A machine without data, and homes of files to download."""
 
-from tests.support.fixtures.trainers_datasets import home_of, nowhere  # noqa: F401
+from tests.support.fixtures.trainers_datasets import nowhere  # noqa: F401

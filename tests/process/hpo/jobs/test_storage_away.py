@@ -11,6 +11,7 @@ from tests.support import driving
 from tests.support.driving import answer
 from tests.support.hpo.jobs.storage_away import (
     models,
+    quick,  # noqa: F401  # Of every test.
     resume,
     stopped,
     undisturbed,  # noqa: F401  # Fixtures.

@@ -9,6 +9,7 @@ from typing import Any
 from tests.support.driving import CHANNELS, Counting, answer, tuner
 from tests.support.hpo.jobs.storage_away import (
     Disk,
+    quick,  # noqa: F401  # Of every test.
     undisturbed,  # noqa: F401  # Fixtures.
 )
 from tests.support.rows import until

@@ -24,6 +24,7 @@ from hpo.search.trial import UNTUNED, TrialRun, rank_of
 from tests.support.hpo.jobs.retention import (
     SEARCH,
     on_disk,
+    quick,  # noqa: F401  # Of every test.
     run_job,
     writer,  # noqa: F401  # Fixtures.
 )

@@ -9,7 +9,10 @@ import pytest
 
 from hpo.jobs.stop_signals import AT_ONCE, Interrupts
 from hpo.search.observer import INTERRUPTED, TERMINATED
-from tests.support.hpo.jobs.stop_signals import press
+from tests.support.hpo.jobs.stop_signals import (
+    press,
+    pythons_own_handlers,  # noqa: F401  # Of every test.
+)
 from tests.support.refusals import mentions
 from trainers.process.uninterrupted import whole
 

@@ -13,6 +13,7 @@ from tests.support.rows import until
 from tests.support.trainers.channels.folder_fetching import (
     WANTED,
     Store,
+    hasty,  # noqa: F401  # Of every test.
     stored,  # noqa: F401  # Fixtures.
 )
 from trainers import DataError
