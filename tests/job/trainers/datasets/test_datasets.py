@@ -18,6 +18,19 @@ from trainers.errors import ConfigurationError
 
 
 @real_data
+def test_bank_marketing_is_prepared_as_published() -> None:
+    data = load("bank-marketing")
+    assert (data.title, data.synthetic) == ("UCI bank marketing", False)
+    assert [len(part) for part in (data.train, data.validation, data.test)] == [35_009, 2_060, 4_119]
+    for part in (data.train, data.validation, data.test):
+        assert part.columns[0] == "y"
+        assert part.shape[1] == 1 + 59
+        assert set(part.dtypes) == {np.dtype(np.float32)}
+        assert list(part.index) == list(range(len(part)))
+    assert [int(part["y"].sum()) for part in (data.train, data.validation, data.test)] == [3_919, 238, 483]
+
+
+@real_data
 def test_bank_marketing_equals_the_published_recipe() -> None:
     path = find("bank-marketing")
     assert path is not None

@@ -7,26 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.support.refusals import mentions, refuses
 from tests.support.trainers.datasets.datasets import CONTENT, CSV, ZIP, archive, real_data, zipped
 from trainers.datasets import DATASETS, check, fetch, find, load
 from trainers.errors import ConfigurationError, DataError
-
-
-@real_data
-def test_bank_marketing_is_prepared_as_published() -> None:
-    data = load("bank-marketing")
-    assert (data.title, data.synthetic) == ("UCI bank marketing", False)
-    assert [len(part) for part in (data.train, data.validation, data.test)] == [35_009, 2_060, 4_119]
-    for part in (data.train, data.validation, data.test):
-        assert part.columns[0] == "y"
-        assert part.shape[1] == 1 + 59
-        assert set(part.dtypes) == {np.dtype(np.float32)}
-        assert list(part.index) == list(range(len(part)))
-    assert [int(part["y"].sum()) for part in (data.train, data.validation, data.test)] == [3_919, 238, 483]
 
 
 @real_data
