@@ -201,6 +201,16 @@ class MetricDefinitionSpec(Strict):
     )
 
 
+class StepSpec(Strict):
+    """A program's step counter."""
+
+    first: float | None = Field(None, description="the step of the first unit; null: 0 or every, as the first step is")
+    every: float | None = Field(None, gt=0, description="steps of a unit, whole or not; null: 1, and whole steps alone")
+    key: str = Field(
+        "step", min_length=1, description="the key of JSON lines and column of CSV files that has the step"
+    )
+
+
 class ScriptSpec(_TrainerSpec):
     """A program of the user's."""
 
@@ -217,8 +227,11 @@ class ScriptSpec(_TrainerSpec):
         "line with {program} in it",
     )
     metric_definitions: Annotated[
-        list[MetricDefinitionSpec], Give("a list, such as [{Name: validation:accuracy, Regex: 'acc=([0-9.]+)'}]")
+        list[MetricDefinitionSpec], Give("a list, such as [{Name: validation:accuracy, Regex: 'acc=(\\S+)'}]")
     ] = Field(default_factory=list, description="the metrics in what it prints; empty where it reports otherwise")
+    step: Annotated[StepSpec, Give("keys, such as {first: 0, every: 10}")] | None = Field(
+        None, description="the program's step counter; null: whole steps that rise by one, from 0 or from 1 on"
+    )
     processes_per_worker: int = Field(1, ge=1, description="processes of the program on each worker")
     parameter_servers: int = Field(0, ge=0, description="for tensorflow, how many of the workers are parameter servers")
     environment: dict[str, str] = Field(default_factory=dict, description="variables of its environment")
@@ -236,7 +249,8 @@ class ScriptSpec(_TrainerSpec):
     def arguments(self) -> dict[str, Any]:
         """See `_TrainerSpec.arguments`."""
         definitions = [each.model_dump() for each in self.metric_definitions]
-        return {**super().arguments(), "metric_definitions": definitions}
+        step = None if self.step is None else self.step.model_dump(exclude_unset=True)
+        return {**super().arguments(), "metric_definitions": definitions, "step": step}
 
 
 class RayTrainSpec(_TrainerSpec):

@@ -74,6 +74,7 @@ class Progress:
         self._failed: set[str] = set()
         self._been_up = False
         self._told_stop = self._told_away = self._told_again = False
+        self._warned: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -92,9 +93,13 @@ class Progress:
         if again and not self._told_again:
             self._told_again = True
             self.say(
-                f"warning: {run.id} trained {count(again, 'unit')} again, since it had no checkpoint of its rung; "
-                "others that are paused will, too: the details of each trial have the number"
+                f"warning: {run.id} trained {count(again, 'unit')} again, since it did not go on from a checkpoint of "
+                "its rung; others that are paused will, too: the details of each trial have the number"
             )
+        for kind, text in run.details.get("warnings", {}).items():
+            if kind not in self._warned:
+                self._warned.add(kind)
+                self.say(f"warning: {run.id} {text}")
 
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
         """See `Observer.reports`; the search counts them."""

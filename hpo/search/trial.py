@@ -330,6 +330,7 @@ def next_assignment(search: Search, run: TrialRun, stop: int) -> Assignment:
         mode=search.mode if search.metric else "",
         by_best=search.best_value,
         goes_on=search.stops_only and run.tuned and stop < run.limit,
+        final=stop >= run.limit,
     )
 
 

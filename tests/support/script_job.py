@@ -13,7 +13,7 @@ from hpo.record.store import Store
 from hpo.record.tables import TrialRow
 from trainers import ScalingConfig, ScriptTrainer
 
-ACCURACY = {"Name": "accuracy", "Regex": r"epoch=(?P<step>\d+) accuracy=(?P<value>[0-9.]+)"}
+ACCURACY = {"Name": "accuracy", "Regex": r"epoch=(?P<step>\d+) accuracy=(?P<value>\S+)"}
 
 WITHOUT = """
 import argparse, os, time
@@ -90,14 +90,13 @@ class ScriptJob:
             source_dir=folder / "source",
             scaling=ScalingConfig(num_workers=workers),
             hyperparameters={"epochs": 9, **(static or {})},
-            metric_definitions=[ACCURACY],
             environment={"STARTS": str(self._starts)},
-            **{"grace_period_s": 5, "report_timeout_s": 60, **(trainer or {})},
+            **{"metric_definitions": [ACCURACY], "grace_period_s": 5, "report_timeout_s": 60, **(trainer or {})},
         )
         self.tuner = HyperparameterTuner(
             made,
             "accuracy",
-            {"eta": ContinuousParameter(0.01, 0.5, "Logarithmic")},
+            options.pop("ranges", {"eta": ContinuousParameter(0.01, 0.5, "Logarithmic")}),
             storage_path=str(folder),
             store=self.store,
             console=Console(file=self._printed, width=400),

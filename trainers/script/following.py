@@ -7,16 +7,17 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from trainers.errors import ConfigurationError
 from trainers.gangs import Assignment, Report
-from trainers.script.metric_lines import Reading, ReportsFile, Units
+from trainers.script.metric_lines import Reading, ReportsFile
 from trainers.script.parts import KeptProcess, last_words, reason
 from trainers.script.peers import Peers
 from trainers.script.process import ProgramProcess
+from trainers.script.units import Counted, Past, Units, same
 
 Process = ProgramProcess | KeptProcess
 """A worker's part of a program: started for its assignment, or kept loaded."""
@@ -28,6 +29,8 @@ AHEAD = 10_000
 """Reports that a program may be ahead of its rung before it is ended at once."""
 AHEAD_SECONDS = 5.0
 """How long a program may go on behind its rung, whose units are shorter than a checkpoint takes to be seen."""
+AGAIN_SECONDS = 10.0
+"""How often the driver is told of a program that trains units again; it takes a silent one for one that hangs."""
 TAKEN = ("EADDRINUSE", "Address already in use", "address already in use", "errno: 98", "LightGBMError: Binding port")
 """What a program writes whose port another process has."""
 
@@ -75,12 +78,18 @@ class Followed:
         ahead: those behind its rung, of a program that was quicker than its end; they are the trial's next.
         ended: whether it ended by itself.
         details: what happened beside.
+        past: facts by which the units of the trial's next run are counted.
     """
 
     reports: list[Report] = field(default_factory=list)
     ahead: list[Report] = field(default_factory=list)
     ended: bool = False
     details: dict[str, Any] = field(default_factory=dict)
+    past: Past = field(default_factory=Past)
+
+    def warn(self, kind: str, text: str) -> None:
+        """Add a warning to the details; a job says one of each kind, behind the name of its trial."""
+        self.details.setdefault("warnings", {})[kind] = text
 
 
 class Follower:
@@ -167,7 +176,12 @@ class Leader:
         self._on_report, self._halted = on_report, halted
         self._exits: dict[int, Exit] = {}
         self._reached = last is not None and last.step == assignment.stop
-        self._spoke = time.monotonic()
+        self._heard = self._spoke = self._told = time.monotonic()
+        """When the objective came last, when a new unit did, and when the driver was told of units trained again."""
+        self._over = False
+        """Whether the process is over, and all that it said was read."""
+        self._evaluated = False
+        """Whether it has printed the values of its last unit once more."""
         self._checkpointed = False
         """Whether there was a checkpoint at a report before the last."""
         self.followed = Followed()
@@ -175,27 +189,40 @@ class Leader:
     def verdict(self) -> Verdict:
         """Follows until the program is over, reaches its rung, fails, or says nothing for too long."""
         verdict = self._decided()
-        if self._units.repeated:
-            self.followed.details["units_trained_again"] = self._units.repeated
-            self._units.repeated = 0  # It counts on where the program does.
+        if again := self._units.trained_again():
+            self.followed.details["units_trained_again"] = again
+        if counter := self._units.jump():
+            self.followed.warn(
+                "steps",
+                "reports steps that jump, and all units between have the values of the later one; say how many steps "
+                f"are a unit: {counter}",
+            )
+        length, reported = max(self._ends_at or 0, self._assignment.stop), self._units.reached
+        if self.followed.ended and 2 * reported <= length:
+            self.followed.warn(
+                "length",
+                f"ended by itself after {reported} of {length} units, and its last values count for the others: if it "
+                "reports once in many steps, give its length in reports",
+            )
         return verdict
 
     def _decided(self) -> Verdict:
         while True:
-            over = (code := self._process.exit_code) is not None
-            if code is not None:
-                self._process.drain()  # Then its last words are all there.
-                self._exits.setdefault(0, Exit(code=code, tail=tuple(self._process.tail)))
-            if (verdict := self._listen()) is not None:
+            self._look_whether_over()
+            if (verdict := self._listen() or self._failed()) is not None:
                 return verdict
             if self._reached and not self._will_end:
                 return self._paused()
-            if (verdict := self._failed()) is not None:
-                return verdict
-            if over:
+            if self._over:
                 return self._ended()
-            if time.monotonic() - self._spoke > self._patience:
+            if time.monotonic() - self._heard > self._patience:
                 return self._silent()
+
+    def _look_whether_over(self) -> None:
+        if (code := self._process.exit_code) is not None:
+            self._process.drain()  # Then its last words are all there.
+            self._exits.setdefault(0, Exit(code=code, tail=tuple(self._process.tail)))
+            self._over = True
 
     @property
     def _patience(self) -> float:
@@ -204,7 +231,12 @@ class Leader:
 
     @property
     def _will_end(self) -> bool:
-        """Whether it is to end by itself at its rung, which is the trial's last; one that trains on does not."""
+        """Whether it is to end by itself at its rung, which is the trial's last; one that trains on does not.
+
+        One whose steps begin at 0 may have evaluated before its first unit, and so has one unit more than its length.
+        """
+        if self._assignment.final and self._step == self._assignment.stop:
+            return len(self.followed.ahead) <= self._units.from_zero
         return not self.followed.ahead and self._ends_at is not None and self._step >= self._ends_at
 
     @property
@@ -228,16 +260,48 @@ class Leader:
     def _read(self) -> Verdict | None:
         try:
             for reading in self._readings():
-                for report in self._units.take(reading):
-                    self._spoke = time.monotonic()
-                    if self._reached:  # It goes on until it is ended; units between have the values of the last.
-                        self.followed.ahead.append(replace(report, step=self._units.reached))
-                        break
-                    if (verdict := self._note(report)) is not None:
+                values = self._units.values
+                counted = self._units.take(reading)
+                if self._units.values > values:
+                    self._heard = time.monotonic()
+                    self._tell_again(counted)
+                for each in counted:
+                    if (verdict := self._count(each)) is not None:
                         return verdict
+            for each in self._units.rest() if self._over else ():
+                if (verdict := self._count(each)) is not None:
+                    return verdict
         except ConfigurationError as error:
             return Verdict(error=str(error))
         return None
+
+    def _count(self, units: Counted) -> Verdict | None:
+        """Notes units; those behind its rung are the trial's next."""
+        self._spoke = time.monotonic()
+        if self._is_evaluation(units):
+            self._evaluated = True
+            return None
+        first = units.first
+        while not self._reached and first <= units.last:
+            if (verdict := self._note(Report(step=first, metrics=dict(units.metrics)))) is not None:
+                return verdict
+            first += 1
+        if first <= units.last:  # It goes on until it is ended; units between have the values of the last.
+            self.followed.ahead.append(Report(step=units.last, metrics=dict(units.metrics)))
+        return None
+
+    def _is_evaluation(self, units: Counted) -> bool:
+        """Whether a program at its last unit prints that unit's values once more, as it evaluates its final model."""
+        last = self.followed.reports[-1] if self.followed.reports else self._last
+        if not (self._assignment.final and self._reached and last and not self._evaluated and not self.followed.ahead):
+            return False
+        return same(units.metrics, last.metrics, self._assignment.objective or next(iter(units.metrics)))
+
+    def _tell_again(self, counted: Sequence[Counted]) -> None:
+        """Tells the driver of the trial's last report again while older units are trained again."""
+        if not counted and self._last is not None and self._heard - self._told > AGAIN_SECONDS:
+            self._told = self._heard
+            self._on_report(self._last)
 
     def _readings(self) -> Iterator[Reading]:
         for _ in range(self._process.readings.qsize()):  # More may come as quickly as they are taken.
@@ -257,9 +321,12 @@ class Leader:
         return None
 
     def _failed(self) -> Verdict | None:
-        """The verdict where a part failed: the first that did so says why."""
+        """The verdict where a part failed, also behind the last report: the first that did so says why.
+
+        Nobody has told it to end yet, so that its exit code is its own.
+        """
         for rank, part in self._exits.items():
-            if part.code and not self._reached:
+            if part.code and (not self._reached or rank in self._awaited):
                 if any(sign in line for line in part.tail for sign in TAKEN) and not self.followed.reports:
                     return Verdict(again=True, error=self._explained(rank, part))
                 return Verdict(error=self._explained(rank, part))
@@ -297,6 +364,9 @@ class Leader:
             self._await_return()
         elif self._checkpointed or len(self.followed.reports) + self._assignment.start <= 1:
             self._await_checkpoint()
+        self._look_whether_over()
+        if (verdict := self._failed()) is not None:
+            return verdict
         goes_on = self._assignment.goes_on and at_rung and not self._halted()
         return Verdict(holds=goes_on and not self._process.stays and self._process.exit_code is None)
 

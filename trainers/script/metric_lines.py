@@ -10,14 +10,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trainers.checking import did_you_mean, is_number, is_whole
+from trainers.checking import did_you_mean, is_number
 from trainers.errors import ConfigurationError
-from trainers.gangs import Report
+from trainers.script.printed_numbers import longer_number, number
+from trainers.script.steps import STEP
 
 LONGEST = 10_000
 """Bytes of a line; behind them it goes on as another: an expression may take the square of a line's length."""
 
-STEP, _VALUE = "step", "value"
+SHOWN = 200
+"""Characters of a line that an error shows."""
+
+_VALUE = "value"
+_WHOLE = (r"\S+", "[-+0-9.,_eE]+", "[-+0-9.eE]+")
+"""Groups that take whole numbers, the one that takes most first."""
 _KEYS = ("Name", "Regex")
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 """Colours, movements of the cursor and titles, as terminals take them."""
@@ -29,13 +35,15 @@ class Reading:
 
     Args:
         metrics: values by names.
-        step: the unit that they are of, if the line says so.
+        step: the program's step that they are of, if the line says so.
         refused: texts that stood in the place of a number, by names.
+        source: the place of the step, for an error.
     """
 
     metrics: dict[str, float]
-    step: int | None = None
+    step: float | None = None
     refused: dict[str, str] = field(default_factory=dict)
+    source: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +59,10 @@ class _Definition:
 
 
 def check_definitions(definitions: object) -> None:
-    """Refuses metric definitions that are not as SageMaker has them.
+    r"""Refuses metric definitions that are not as SageMaker has them.
 
     Args:
-        definitions: `[{"Name": "validation:accuracy", "Regex": "acc=([0-9.]+)"}]`, or None.
+        definitions: `[{"Name": "validation:accuracy", "Regex": "acc=(\S+)"}]`, or None.
 
     Raises:
         ConfigurationError: naming the one that is wrong, and what to give.
@@ -106,17 +114,17 @@ def _group(what: str, name: str, pattern: re.Pattern[str]) -> int | str:
     if len(others) != 1:
         raise ConfigurationError(
             f"{what}: the regular expression {pattern.pattern!r} of {name!r} has {len(others)} groups; give one around "
-            "the number, as in 'acc=([0-9.]+)', or name it, as in '(?P<value>[0-9.]+)', and write others (?:...)"
+            "the number, as in 'acc=(\\S+)', or name it, as in '(?P<value>\\S+)', and write others (?:...)"
         )
     return others[0]
 
 
 class MetricDefinitions:
-    """Regular expressions that find metrics in lines of output, as SageMaker's.
+    r"""Regular expressions that find metrics in lines of output, as SageMaker's.
 
     Args:
-        definitions: `[{"Name": "validation:accuracy", "Regex": "acc=([0-9.]+)"}]`; None or empty for none. The number
-            is the one group, or the one named `value`; a group named `step` is the unit that it is of.
+        definitions: `[{"Name": "validation:accuracy", "Regex": "acc=(\S+)"}]`; None or empty for none. The number
+            is the one group, or the one named `value`; a group named `step` is the program's step that it is of.
         objective: the metric whose definition's step counts, where several have one.
 
     Raises:
@@ -136,7 +144,7 @@ class MetricDefinitions:
             line: of output, with or without its end.
 
         Raises:
-            ConfigurationError: a group `step` matched what is no unit.
+            ConfigurationError: a group took a part of a number, or a group `step` no number.
         """
         for part in _ESCAPES.sub("", line).replace("\n", "\r").split("\r"):
             reading = self._read(part) if part else None
@@ -146,37 +154,110 @@ class MetricDefinitions:
     def _read(self, part: str) -> Reading | None:
         metrics: dict[str, float] = {}
         refused: dict[str, str] = {}
-        step: int | None = None
+        step: float | None = None
+        source = ""
         for each in self._definitions:
             match = each.found(part)
             text = match[each.group] if match else None
             if match is None or text is None:
                 continue
-            value = _number(text)
+            _check_whole(each, match, each.group)
+            value = number(text)
             if value is None:
                 refused[each.name] = text
                 continue
             metrics[each.name] = value
             if step is None and match.groupdict().get(STEP) is not None:
-                step = _step(_number(match[STEP]), match[STEP], f"the regular expression of {each.name!r}")
-        return Reading(metrics=metrics, step=step, refused=refused) if metrics or refused else None
+                _check_whole(each, match, STEP)
+                source = f"the regular expression of {each.name!r} in the line {_shown(match)!r}"
+                step = _step(number(match[STEP]), match[STEP], source)
+        return Reading(metrics=metrics, step=step, refused=refused, source=source) if metrics or refused else None
 
 
-def _number(text: str) -> float | None:
-    # `[0-9.]+` takes the full stop of a sentence too.
-    for each in (text, text.rstrip(".,")):
+def _check_whole(definition: _Definition, match: re.Match[str], group: int | str) -> None:
+    """Refuses a match whose group is a part of a longer number."""
+    own = match.span(group)
+    others = [match.span(each) for each in range(1, definition.pattern.groups + 1) if match.span(each) != own]
+    if not longer_number(match.string, own, others):
+        return
+    others += _commas(definition.pattern.pattern, _index(definition.pattern, group), own)
+    if not (longer := longer_number(match.string, own, others)):
+        return
+    better = _better(definition, match, group, longer)
+    raise ConfigurationError(
+        f"the regular expression '{definition.pattern.pattern}' of {definition.name!r} takes {match[group]!r} of the "
+        f"number {longer!r} in the line {_shown(match)!r}; give "
+        + (f"'{better}'" if better else r"a group that takes the whole number, such as (\S+)")
+    )
+
+
+def _better(definition: _Definition, match: re.Match[str], group: int | str, longer: str) -> str:
+    """An expression like a definition's, whose group takes the whole of a number; empty if none is found."""
+    pattern = definition.pattern
+    begin, end = _inside(pattern.pattern, _index(pattern, group))
+    for whole in _WHOLE:
+        better = pattern.pattern[:begin] + whole + pattern.pattern[end:]
         try:
-            return float(each)
-        except ValueError:
+            found = _Definition(definition.name, re.compile(better), group).found(match.string)
+        except (re.error, IndexError):
             continue
-    return None
+        if found and number(found[group] or "") is not None and number(found[group]) == number(longer):
+            return better
+    return ""
 
 
-def _step(number: Any, shown: object, source: str) -> int:
-    whole = int(number) if isinstance(number, float) and number.is_integer() else number
-    if not is_whole(whole, 1):
-        raise ConfigurationError(f"{source} gives step {shown!r}; give whole numbers from 1 on, one a unit")
-    return whole
+def _index(pattern: re.Pattern[str], group: int | str) -> int:
+    return pattern.groupindex[group] if isinstance(group, str) else group
+
+
+def _commas(pattern: str, index: int, taken: tuple[int, int]) -> list[tuple[int, int]]:
+    """Commas that an expression has directly beside a group: they stand between two numbers."""
+    begin, end = _inside(pattern, index)
+    before, after = pattern[: pattern.rfind("(", 0, begin)], pattern[end + 1 :]
+    left = [(taken[0] - 1, taken[0])] if before.endswith(",") else []
+    return left + ([(taken[1], taken[1] + 1)] if after.startswith(",") else [])
+
+
+def _inside(pattern: str, index: int) -> tuple[int, int]:
+    """Where the inside of a group begins and ends in the text of an expression."""
+    opened: list[tuple[int, int]] = []
+    count, at, in_set = 0, 0, False
+    while at < len(pattern):
+        character = pattern[at]
+        if character == "\\":
+            at += 1
+        elif in_set:
+            in_set = character != "]"
+        elif character == "[":
+            in_set = True
+            at += pattern[at + 1 : at + 2] == "^"
+            at += pattern[at + 1 : at + 2] == "]"
+        elif character == "(":
+            named = pattern.startswith("(?P<", at)
+            captures = named or pattern[at + 1 : at + 2] != "?"
+            count += captures
+            opened.append((count if captures else 0, pattern.index(">", at) + 1 if named else at + 1))
+        elif character == ")" and opened:
+            own, begin = opened.pop()
+            if own == index:
+                return begin, at
+        at += 1
+    return 0, 0
+
+
+def _shown(match: re.Match[str]) -> str:
+    """The line of a match, or the part of it around the match."""
+    line = match.string
+    if len(line) <= SHOWN:
+        return line
+    begin = max(0, min(match.start(), len(line) - SHOWN))
+    return line[begin : begin + SHOWN]
+
+
+def _step(given: Any, shown: object, source: str) -> float:
+    if not is_number(given):
+        raise ConfigurationError(f"{source} gives step {shown!r}; give numbers, such as 1, 2, 3, one a unit")
+    return given
 
 
 def _whole(digits: str) -> int | float:
@@ -184,16 +265,17 @@ def _whole(digits: str) -> int | float:
     return int(digits) if is_number(float(digits)) else float(digits)
 
 
-def read_json(line: str, file: str, number: int) -> Reading | None:
+def read_json(line: str, file: str, place: int, key: str = STEP) -> Reading | None:
     """What a line of a file of JSON objects says; None of an empty line.
 
     Args:
         line: a whole one, such as `{"validation:accuracy": 0.9, "step": 3}`.
         file: its file, for the error.
-        number: of the line, from 1, for the error.
+        place: number of the line, from 1, for the error.
+        key: the key of the step; `step` has it too, where the line has no such key.
 
     Raises:
-        ConfigurationError: it is no JSON object, or its step is no unit.
+        ConfigurationError: it is no JSON object, or its step is no number.
     """
     if not line.strip():
         return None
@@ -204,15 +286,17 @@ def read_json(line: str, file: str, number: int) -> Reading | None:
     if not isinstance(found, dict):
         shown = line.strip() if len(line) <= 100 else f"{line[:100].strip()}..."
         raise ConfigurationError(
-            f"line {number} of {file} is {shown!r}; write one JSON object a line, such as "
+            f"line {place} of {file} is {shown!r}; write one JSON object a line, such as "
             '{"validation:accuracy": 0.9, "step": 3}'
         )
-    step = found.pop(STEP, None)
-    numbers = {key: value for key, value in found.items() if not isinstance(value, bool)}
+    step = found.pop(key if found.get(key) is not None else STEP, None)
+    source = f"line {place} of {file}"
+    numbers = {name: value for name, value in found.items() if not isinstance(value, bool)}
     return Reading(
-        metrics={key: float(value) for key, value in numbers.items() if isinstance(value, int | float)},
-        step=None if step is None else _step(step, step, f"line {number} of {file}"),
-        refused={key: json.dumps(value) for key, value in numbers.items() if not isinstance(value, int | float)},
+        metrics={name: float(value) for name, value in numbers.items() if isinstance(value, int | float)},
+        step=None if step is None else _step(step, step, source),
+        refused={name: json.dumps(value) for name, value in numbers.items() if not isinstance(value, int | float)},
+        source=f"{source}, {line.strip()[:SHOWN]!r},",
     )
 
 
@@ -221,10 +305,12 @@ class ReportsFile:
 
     Args:
         path: where it is, or will be.
+        key: the key of a line's step.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._at, self._lines = path, 0, 0
+    def __init__(self, path: Path, key: str = STEP) -> None:
+        self._path, self._key = path, key
+        self._at, self._lines = 0, 0
         self._rest = b""
 
     def new(self, *, over: bool = False) -> Iterator[Reading]:
@@ -240,7 +326,7 @@ class ReportsFile:
         self._rest = b"" if over else whole.pop()
         for line in whole:
             self._lines += 1
-            reading = read_json(line.decode("utf-8", "replace"), self._path.name, self._lines)
+            reading = read_json(line.decode("utf-8", "replace"), self._path.name, self._lines, self._key)
             if reading is not None:
                 yield reading
 
@@ -260,66 +346,6 @@ class ReportsFile:
             more = file.read()
         self._at += len(more)
         return more
-
-
-class Units:
-    """Counts units of resource in what a program says, and makes their reports.
-
-    A value of the objective is one unit, and other metrics have their latest values. The unit is the next one, or the
-    one whose step the line says: a step further on fills those between with the same values, and one that was there is
-    ignored.
-
-    Args:
-        objective: the metric that marks a unit; empty for the one that is read first.
-        start: units that the trial has; they are not reported again.
-        resumed: the program goes on from its checkpoint, so that its first unit is `start` + 1. Without, it begins
-            again at 1. A line that says its step is taken at its word.
-    """
-
-    def __init__(self, objective: str, start: int = 0, *, resumed: bool = False) -> None:
-        self.start = start
-        self.repeated = 0
-        """Units that were trained again, since the program began again."""
-        self.reached = start
-        """The unit reported last."""
-        self.refused: dict[str, tuple[int, str]] = {}
-        """How often a metric was no number, and the text that stood there last."""
-        self._objective = objective
-        self._seen = start if resumed else 0
-        self._latest: dict[str, float] = {}
-
-    def take(self, reading: Reading) -> Iterator[Report]:
-        """The reports of the units that a reading ends: none, one, or more where it goes further on by steps.
-
-        They are made one by one, so that one may stop where a trial does, however far on a step is.
-        """
-        for name, text in reading.refused.items():
-            self.refused[name] = (self.refused.get(name, (0, ""))[0] + 1, text)
-        self._latest |= reading.metrics
-        if not self._objective:
-            self._objective = next(iter(reading.metrics), "")
-        if self._objective not in reading.metrics:
-            return iter(())
-        step = self._seen + 1 if reading.step is None else reading.step
-        self._seen = max(self._seen, step)
-        if step <= self.start:
-            self.repeated += 1
-            return iter(())
-        first, self.reached = self.reached + 1, max(self.reached, step)
-        metrics = dict(self._latest)
-        return (Report(step=each, metrics=dict(metrics)) for each in range(first, step + 1))
-
-    def explanation(self) -> str:
-        """A sentence about matches of the objective that were no numbers, or what came without it; empty for none."""
-        count, text = self.refused.get(self._objective, (0, ""))
-        if count:
-            times = "once" if count == 1 else f"{count} times"
-            return f"{self._objective!r} was no number {times}, last {text!r}"
-        if self._latest and self._objective not in self._latest:
-            return (
-                f"it reported {', '.join(map(repr, self._latest))} and no {self._objective!r}, which is the objective"
-            )
-        return ""
 
 
 class Lines:

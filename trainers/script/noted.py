@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 from trainers.gangs import Assignment, Report
 from trainers.script.environment import plain
+from trainers.script.units import Past
 
 NOTES = "notes.json"
 """Their file."""
@@ -25,12 +26,14 @@ class Noted:
         ahead: reports of units behind the rung, which the program's checkpoint may hold; with one of a step further
             on, those between have its values.
         hyperparameters: that they were trained with.
+        past: facts by which the units of the next run are counted.
     """
 
     ended: bool = False
     last: Mapping[str, float]
     ahead: tuple[Report, ...] = ()
     hyperparameters: Mapping[str, Any]
+    past: Past = field(default_factory=Past)
 
     @classmethod
     def none(cls) -> Self:
@@ -45,12 +48,13 @@ class Noted:
             return cls.none()
         kept = json.loads(path.read_text(encoding="utf-8"))
         ahead = tuple(Report(step=step, metrics=metrics) for step, metrics in kept.pop("ahead"))
-        return cls(ahead=ahead, **kept)
+        past = kept.pop("past")
+        return cls(ahead=ahead, past=Past(**{**past, "opening": tuple(past["opening"])}), **kept)
 
     def to_bytes(self) -> bytes:
         """For `NOTES`."""
         ahead = [(report.step, report.metrics) for report in self.ahead]
-        kept = {"ended": self.ended, "last": dict(self.last), "ahead": ahead}
+        kept = {"ended": self.ended, "last": dict(self.last), "ahead": ahead, "past": asdict(self.past)}
         return json.dumps({**kept, "hyperparameters": plain(self.hyperparameters)}).encode()
 
     def known(self, assignment: Assignment) -> list[Report]:
@@ -79,6 +83,10 @@ class Noted:
             return None
         ahead = not self._are_of(assignment) and self.ahead
         return Report(step=assignment.start, metrics=dict(self.ahead[-1].metrics if ahead else self.last))
+
+    def past_of(self, assignment: Assignment) -> Past:
+        """Facts for an assignment: a fork with other hyperparameters has none of its parent's first units."""
+        return self.past if self._are_of(assignment) else replace(self.past, opening=())
 
     def _are_of(self, assignment: Assignment) -> bool:
         # As text: NaN is the same as NaN there.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,15 +16,17 @@ from trainers.checkpoint import UNKNOWN, File, Manifest
 from trainers.errors import CheckpointError, DivergedError, StorageError, TrialError, UnsavedError, is_away
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never, one_line
 from trainers.process import Scratch
+from trainers.script.checkpoint_reads import CheckpointReads
 from trainers.script.environment import Folders
 from trainers.script.folders import clear, folders_of, kept, make, part_of, put_channels, restore, spread_of, unpack
 from trainers.script.following import Followed, Follower, Leader, Verdict
-from trainers.script.metric_lines import ReportsFile, Units
+from trainers.script.metric_lines import ReportsFile
 from trainers.script.noted import Noted
 from trainers.script.parts import MEET_SECONDS, Parts, ScriptSettings
 from trainers.script.peers import Peers
 from trainers.script.process import Guard, ProgramProcess
 from trainers.script.standing import Running, Standing
+from trainers.script.units import Units
 
 ATTEMPTS = 3
 """Starts of a program whose port another process took first."""
@@ -117,6 +120,7 @@ class ScriptProgram:
                 last=followed.reports[-1].metrics if followed.reports else {},
                 ahead=tuple(followed.ahead),
                 hyperparameters=assignment.hyperparameters,
+                past=followed.past,
             )
             manifest = self._saved(checkpoint, folders, noted)
             if session.standing is not None:
@@ -217,12 +221,13 @@ class ScriptProgram:
             if said := assignment.divergence(report):
                 raise DivergedError(said)
         ahead = [report for report in noted.ahead if report.step > assignment.stop]
-        # One that stands before its end, and is ahead of it, has still to end: it may save a model.
-        if known and known[-1].step == assignment.stop and (assignment.goes_on or self._opened().standing is None):
-            return Followed(reports=known, ahead=ahead, ended=noted.ended)
+        # One that is ahead of its trial's last unit has still to end: it may save a model.
+        to_end = not noted.ended and (assignment.final or self._opened().standing is not None)
+        if known and known[-1].step == assignment.stop and (assignment.goes_on or not to_end):
+            return Followed(reports=known, ahead=ahead, ended=noted.ended, past=noted.past)
         last = known[-1] if known else noted.had(assignment)
         for attempt in range(ATTEMPTS):
-            followed, verdict = self._run_once(assignment, folders, last, ahead, on_report, halted)
+            followed, verdict = self._run_once(assignment, folders, noted, last, ahead, on_report, halted)
             if not verdict.again or attempt == ATTEMPTS - 1:
                 break
         if verdict.error:
@@ -237,6 +242,7 @@ class ScriptProgram:
         self,
         assignment: Assignment,
         folders: Folders,
+        noted: Noted,
         last: Report | None,
         ahead: list[Report],
         on_report: Callable[[Report], None],
@@ -245,7 +251,7 @@ class ScriptProgram:
         session, grace = self._opened(), self._settings.grace_period_s
         peers, checkpoints = session.peers, Path(folders.checkpoint)
         followed, verdict = Followed(), Verdict()
-        running = self._running(assignment, folders, last)
+        running = self._running(assignment, folders, noted, last)
         part = running.part
         leader: Leader | None = None
         try:
@@ -265,28 +271,45 @@ class ScriptProgram:
             self._left(running, holds=verdict.holds)
         if leader is not None:
             leader.take_rest()
+        followed.past = running.units.past
         # One part may end later than another by the grace period, and all have to say alike what came of the program.
         peers.gathered(None, grace + MEET_SECONDS, "the end of its program")
         return followed, verdict
 
-    def _running(self, assignment: Assignment, folders: Folders, last: Report | None) -> Running:
+    def _running(self, assignment: Assignment, folders: Folders, noted: Noted, last: Report | None) -> Running:
         """The program that goes on, or is started now."""
         session = self._opened()
         if session.standing is not None:
             session.standing.go_on()
             return session.standing.running
         reached = max(assignment.start, last.step if last else 0)
-        resumed = any(Path(folders.checkpoint).iterdir())
+        settings, past = self._settings, noted.past_of(assignment)
+        resumed = any(session.peers.gathered(_holds_file(folders.checkpoint), MEET_SECONDS, "its checkpoint"))
+        watches = resumed and session.context.rank == 0
+        reads = CheckpointReads(Path(folders.checkpoint)) if watches else None
+        units = Units(
+            assignment.objective,
+            reached,
+            resumed=resumed,
+            steps=settings.steps,
+            past=past,
+            last=last.metrics if last else None,
+            was_read=reads.found if reads else lambda: None,
+            kept=settings.keep_loaded,
+        )
         return Running(
-            part=session.parts.begin(assignment, folders, reached if resumed else 0),
+            part=session.parts.begin(assignment, folders, reached if resumed else 0, past.first_step),
             folders=folders,
-            units=Units(assignment.objective, reached, resumed=resumed),
-            reports_file=ReportsFile(Path(folders.reports)),
+            units=units,
+            reports_file=ReportsFile(Path(folders.reports), settings.steps.key),
+            reads=reads,
         )
 
     def _left(self, running: Running, *, holds: bool) -> None:
         """The program has come to its rung or its end: it stands there, or is ended."""
         session, process = self._opened(), running.part.process
+        if running.reads is not None:
+            running.reads.close()
         if holds:
             if isinstance(process, ProgramProcess):
                 process.hold()
@@ -350,6 +373,11 @@ class ScriptProgram:
     def _opened(self) -> _Session:
         assert self._session is not None, "a gang opens its program before it serves"
         return self._session
+
+
+def _holds_file(folder: str) -> bool:
+    """Whether a folder holds a file, at any depth."""
+    return any(files for _, _, files in os.walk(folder))
 
 
 def _units(length: Any) -> int:

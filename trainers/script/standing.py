@@ -6,11 +6,13 @@ import threading
 from dataclasses import dataclass
 
 from trainers.gangs import Assignment
+from trainers.script.checkpoint_reads import CheckpointReads
 from trainers.script.environment import Folders
-from trainers.script.metric_lines import ReportsFile, Units
+from trainers.script.metric_lines import ReportsFile
 from trainers.script.noted import Noted
 from trainers.script.parts import Part
 from trainers.script.process import ProgramProcess
+from trainers.script.units import Units
 
 STAND_SECONDS = 60.0
 """How long it stands at most; its gang's next assignment comes at once, where there is one."""
@@ -25,12 +27,14 @@ class Running:
         folders: of this worker.
         units: what counts its units; rank 0 alone is told of any.
         reports_file: where it may report to.
+        reads: of its checkpoints; None where nobody asks.
     """
 
     part: Part
     folders: Folders
     units: Units
     reports_file: ReportsFile
+    reads: CheckpointReads | None = None
 
 
 class Standing:

@@ -21,6 +21,7 @@ from trainers.script.environment import LENGTHS, arguments_of
 from trainers.script.folders import mentions_checkpoints, packed
 from trainers.script.launchers import LauncherOptions, check_launcher
 from trainers.script.metric_lines import MetricDefinitions
+from trainers.script.steps import StepCounter
 from trainers.trainer import Trainer
 
 REPORT_SECONDS = 1800.0
@@ -32,7 +33,7 @@ GRACE_SECONDS = 30.0
 
 
 class ScriptTrainer(Trainer):
-    """Starts a program for each trial, on every worker; what it prints, or reports, are the trial's metrics.
+    r"""Starts a program for each trial, on every worker; what it prints, or reports, are the trial's metrics.
 
     Hyperparameters arrive as `--name value`, and with channels and folders in SageMaker's environment variables.
 
@@ -43,8 +44,11 @@ class ScriptTrainer(Trainer):
             "accelerate --mixed_precision bf16"; or a command line with `{program}` in it.
         scaling: see `Trainer`; each worker starts the launcher once.
         hyperparameters: see `Trainer`.
-        metric_definitions: `[{"Name": "validation:accuracy", "Regex": "acc=([0-9.]+)"}]`, of what rank 0 prints; a
-            match of the objective is one unit, or the named group `step` says which. None where it reports otherwise.
+        metric_definitions: `[{"Name": "validation:accuracy", "Regex": "acc=(\S+)"}]`, of what rank 0 prints; a match
+            of the objective is one unit, or the named group `step` says which. None where it reports otherwise.
+        step: the program's step counter, such as `{"first": 0, "every": 10}`: the step of the first unit and the steps
+            of a unit, whole or not; `key` names the JSON key that has it, `step` if it is left out. None: steps are 0,
+            1, 2 and so on, or 1, 2, 3.
         processes_per_worker: processes of the program on each worker, one for each GPU, say.
         parameter_servers: for "tensorflow", how many of the workers are parameter servers; rank 0 is then the chief.
         environment: variables beside SageMaker's.
@@ -77,6 +81,7 @@ class ScriptTrainer(Trainer):
         scaling: ScalingConfig | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
         metric_definitions: Sequence[Mapping[str, str]] | None = None,
+        step: Mapping[str, Any] | None = None,
         processes_per_worker: int = 1,
         parameter_servers: int = 0,
         environment: Mapping[str, str] | None = None,
@@ -91,6 +96,8 @@ class ScriptTrainer(Trainer):
         self.source_dir = str(Path(os.path.expanduser(source_dir or ".")).absolute())
         self.launcher = launcher
         self.metric_definitions = [dict(each) for each in metric_definitions or ()]
+        self._steps = StepCounter.of(step)
+        self.step = None if step is None else dict(step)
         self.processes_per_worker, self.parameter_servers = processes_per_worker, parameter_servers
         self.environment = _checked_environment(environment)
         self.keep_loaded = keep_loaded
@@ -131,6 +138,7 @@ class ScriptTrainer(Trainer):
         values = {
             "launcher": self.launcher,
             "metric_definitions": self.metric_definitions,
+            "step": self.step,
             "processes_per_worker": self.processes_per_worker,
             "parameter_servers": self.parameter_servers,
             "environment": self.environment,
@@ -142,6 +150,7 @@ class ScriptTrainer(Trainer):
         usual = {
             "launcher": "python",
             "metric_definitions": [],
+            "step": None,
             "processes_per_worker": 1,
             "parameter_servers": 0,
             "environment": {},
@@ -202,6 +211,7 @@ class ScriptTrainer(Trainer):
                 definitions=self._definitions,
                 environment=self.environment,
                 processes=self.processes_per_worker,
+                steps=self._steps,
                 gpus=int(resources_per_worker(self.scaling).get("GPU", 0)),
                 length=self.resource_names,
                 keep_loaded=self.keep_loaded,

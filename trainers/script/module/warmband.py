@@ -8,6 +8,7 @@ import functools
 import hashlib
 import json
 import marshal
+import math
 import os
 import pickle
 import sys
@@ -33,12 +34,13 @@ class Paused(BaseException):
     """Ends a trial's turn in a program that is kept loaded, and goes on after `report` said that it stops there."""
 
 
-def report(metrics: Mapping[str, Any] | None = None, /, *, step: int | None = None, **more: Any) -> bool:
+def report(metrics: Mapping[str, Any] | None = None, /, *, step: float | None = None, **more: Any) -> bool:
     """Reports metrics, once a unit of training; of several processes the first one's count.
 
     Args:
         metrics: numbers by name, such as {"validation:accuracy": 0.9}.
-        step: the unit that they belong to, from 1; None: the one after the last.
+        step: the unit that they belong to, from 0 or from 1 on, or a step as the trainer's `step` describes them; None:
+            the unit after the last.
         **more: further metrics, whose names are Python's.
 
     Returns:
@@ -55,7 +57,7 @@ def report(metrics: Mapping[str, Any] | None = None, /, *, step: int | None = No
     path = os.environ.get("WARMBAND_REPORTS")
     if path and _rank() == 0:
         if step is not None:
-            line["step"] = int(step)
+            line["step"] = _plain(step)
         # One write of a whole line: the reader takes what ends in a newline.
         with open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
@@ -128,6 +130,8 @@ class Turn:
         objective: the metric whose values are units; empty for the first that is reported.
         stop: the unit that it stops at; None where nobody says.
         seen: the unit before its first.
+        first_step: the step of unit 1; None where the first step tells.
+        every: steps of a unit.
         next: ends this turn, and waits for the next one; False where there is none.
         loops: is told that the program has come to its loop around trials.
         kept_loaded: whether the program stays for further trials.
@@ -136,6 +140,8 @@ class Turn:
     objective: str = ""
     stop: int | None = None
     seen: int = 0
+    first_step: float | None = None
+    every: float = 1.0
     next: Callable[[], bool] = field(default=lambda: False)
     loops: Callable[[], None] = field(default=lambda: None)
     kept_loaded: bool = False
@@ -146,15 +152,21 @@ class Turn:
         if self.stopped:
             raise Paused
 
-    def count(self, metrics: Mapping[str, float], step: int | None) -> bool:
+    def count(self, metrics: Mapping[str, float], step: float | None) -> bool:
         """Counts a unit as the worker does that reads the reports; whether it is the one to stop at."""
         if self.stop is None:
             return False
         self.objective = self.objective or next(iter(metrics), "")
         if self.objective in metrics:
-            self.seen = max(self.seen, self.seen + 1 if step is None else int(step))
+            self.seen = max(self.seen, self.seen + 1 if step is None else self._unit(float(step)))
             self.stopped = self.seen >= self.stop
         return self.stopped
+
+    def _unit(self, step: float) -> int:
+        """The unit of a step, as `trainers.script.steps` has it."""
+        if self.first_step is None:
+            self.first_step = 0.0 if step < self.every / 2 else self.every
+        return math.floor((step - self.first_step) / self.every + 0.5) + 1
 
 
 @dataclass
@@ -337,6 +349,11 @@ def _current(kind: type) -> type | None:
 def _is_module(value: Any) -> bool:
     torch = sys.modules.get("torch.nn")
     return torch is not None and isinstance(value, torch.Module)
+
+
+def _plain(step: float) -> float:
+    """A step as JSON has it: a whole number without a point."""
+    return int(step) if float(step).is_integer() else float(step)
 
 
 def _rank() -> int:

@@ -1,9 +1,10 @@
 """Host of a program that is kept loaded: runs it once for each trial, in one process that stays; run as a program.
 
 It connects to its worker, at the address that `ADDRESS` has, and says the token of its program. Each line that it then
-gets is a trial's order, as JSON: `program`, `arguments`, `environment`, `folder`, `objective`, `stop`, `seen`, and
-`machines`, as the launcher's words have them and as they are now. Its answer, once the program has come to its end, is
-a line with what the trial left behind. A program that fails ends the process, as it would have ended its own.
+gets is a trial's order, as JSON: `program`, `arguments`, `environment`, `folder`, `objective`, `stop`, `seen`,
+`first_step`, `every`, and `machines`, as the launcher's words have them and as they are now. Its answer, once the
+program has come to its end, is a line with what the trial left behind. A program that fails ends the process, as it
+would have ended its own.
 
 The program is run anew, as `__main__`; modules stay, but for those of its own folder. What it defines as `main(args)`
 is called where it does not do so itself.
@@ -112,7 +113,7 @@ class Host:
         self._state.begin(order["environment"])
         turn = warmband.turn
         turn.objective, turn.stop, turn.seen = order["objective"], order["stop"], order["seen"]
-        turn.stopped = False
+        turn.first_step, turn.every, turn.stopped = order["first_step"], order["every"], False
 
     def _words_behind(self, order: dict[str, Any]) -> list[str]:
         before, now = order["machines"]

@@ -79,13 +79,14 @@ class Parts:
         self._channels, self._distributions, self._root = channels, distributions, root
         self._loaded: _Loaded | None = None
 
-    def begin(self, assignment: Assignment, folders: Folders, seen: int) -> Part:
+    def begin(self, assignment: Assignment, folders: Folders, seen: int, first_step: float | None = None) -> Part:
         """Starts it; every rank has to call this.
 
         Args:
             assignment: that it serves.
             folders: of this worker.
             seen: the unit before the first that the program will report.
+            first_step: the step of unit 1, if it is known.
 
         Raises:
             ConfigurationError: the launcher cannot start it here.
@@ -103,7 +104,7 @@ class Parts:
         assert self._loaded is not None
         loaded = self._loaded
         if loaded.process is not None:
-            loaded.process.begin(self._order(assignment, folders, loaded, seen))
+            loaded.process.begin(self._order(assignment, folders, loaded, seen, first_step))
         return Part(process=loaded.process, roles=loaded.roles, problems=())
 
     def close(self) -> None:
@@ -161,7 +162,10 @@ class Parts:
         ports = self._peers.gathered(free_ports(1)[0], MEET_SECONDS, "its port")
         self._loaded.place = replace(self._loaded.place, listening=tuple(ports))
 
-    def _order(self, assignment: Assignment, folders: Folders, loaded: _Loaded, seen: int) -> dict[str, Any]:
+    def _order(
+        self, assignment: Assignment, folders: Folders, loaded: _Loaded, seen: int, first_step: float | None
+    ) -> dict[str, Any]:
+        steps = self._settings.steps
         code = self._loaded_code(folders)
         return {
             "program": os.path.join(code, self._settings.entry_point),
@@ -172,6 +176,8 @@ class Parts:
             "objective": assignment.objective,
             "stop": assignment.stop,
             "seen": seen,
+            "first_step": steps.first if steps.first is not None else first_step,
+            "every": steps.stride,
         }
 
     def _loaded_code(self, folders: Folders) -> str:

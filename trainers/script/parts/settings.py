@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from trainers.script.launchers import LauncherOptions
 from trainers.script.metric_lines import MetricDefinitions
+from trainers.script.steps import StepCounter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,7 @@ class ScriptSettings:
         environment: variables beside SageMaker's.
         processes: of the program, on each worker.
         gpus: GPUs of each worker.
+        steps: its step counter.
         length: hyperparameters that say how many units the program trains.
         keep_loaded: whether it stays loaded between assignments.
         report_timeout_s: seconds to a report.
@@ -36,6 +38,7 @@ class ScriptSettings:
     environment: Mapping[str, str] = field(default_factory=dict)
     processes: int = 1
     gpus: int = 0
+    steps: StepCounter = field(default_factory=StepCounter)
     length: tuple[str, ...] = ()
     keep_loaded: bool = False
     report_timeout_s: float

@@ -14,7 +14,7 @@ from tests.support.trainers.script.gang import (
     served,
 )
 
-LOSS = {"Name": "train:loss", "Regex": r"epoch=(?P<step>\d+) loss=(?P<value>[0-9.]+)"}
+LOSS = {"Name": "train:loss", "Regex": r"epoch=(?P<step>\d+) loss=(?P<value>\S+)"}
 
 
 @pytest.mark.parametrize("kept", [False, True])

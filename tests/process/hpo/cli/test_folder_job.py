@@ -33,7 +33,7 @@ trainer:
   num_workers: 0
   resources_per_worker: {CPU: 1}
   hyperparameters: {epochs: 2}
-  metric_definitions: [{Name: accuracy, Regex: 'epoch=(?P<step>[0-9]+) acc=(?P<value>[0-9.]+)'}]
+  metric_definitions: [{Name: accuracy, Regex: 'epoch=(?P<step>[0-9]+) acc=(?P<value>[-+0-9.eE]+)'}]
 tuning:
   objective_metric_name: accuracy
   strategy: Grid

@@ -25,7 +25,7 @@ from trainers.script.launchers import Start
 from trainers.script.process import Guard, ProgramProcess
 from trainers.script.program import ScriptProgram
 
-STEPPED = {"Name": "validation:accuracy", "Regex": r"step=(?P<step>\S+) acc=(?P<value>[0-9.]+)"}
+STEPPED = {"Name": "validation:accuracy", "Regex": r"step=(?P<step>\S+) acc=(?P<value>\S+)"}
 FOLDER = "import os, shutil, time\nck = os.environ['SM_CHECKPOINT_DIR']\nfile = os.environ['WARMBAND_REPORTS']\n"
 TWO = "print('acc=0.1', flush=True)\ntime.sleep(0.3)\nprint('acc=0.2', flush=True)\n"
 SUBREAPER = 36

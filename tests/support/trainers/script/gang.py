@@ -16,7 +16,7 @@ from trainers.gangs.program import Program
 
 PROGRAMS = Path(__file__).parents[2] / "script" / "programs"
 ROWS = (np.arange(12, dtype=np.float32).reshape(6, 2), np.arange(6) % 2)
-ACCURACY = {"Name": "validation:accuracy", "Regex": r"acc=([0-9.]+)"}
+ACCURACY = {"Name": "validation:accuracy", "Regex": r"acc=(\S+)"}
 
 
 def programs(entry_point: str, **options: Any) -> Callable[[int], Program]:

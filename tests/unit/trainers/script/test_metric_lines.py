@@ -1,8 +1,7 @@
-"""Metrics of a program: what is read from its lines, and the units that readings make."""
+"""Metrics of a program, as they are read from its lines."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import time
@@ -12,7 +11,8 @@ from hypothesis import given, strategies as st
 
 from tests.support.refusals import mentions, refuses, refuses_each
 from trainers.errors import ConfigurationError
-from trainers.script.metric_lines import Lines, MetricDefinitions, Reading, Units, check_definitions, read_json
+from trainers.script.metric_lines import Lines, MetricDefinitions, Reading, check_definitions, read_json
+from trainers.script.printed_numbers import number
 
 ACCURACY = {"Name": "validation:accuracy", "Regex": r"acc=(\S+)"}
 LOSS = {"Name": "loss", "Regex": r"loss: (?P<value>[-+.\deE]+|nan|inf)"}
@@ -57,14 +57,21 @@ def test_a_named_group_gives_the_step():
     assert readings("epoch 3: acc=0.5", STEPPED) == [Reading(metrics={"validation:accuracy": 0.5}, step=3)]
 
 
-@pytest.mark.parametrize("step", ["0", "-1", "1.5"])
-def test_a_step_that_is_no_unit_is_refused(step):
-    with refuses(ConfigurationError, field=("step", "validation:accuracy"), value=f"'{step}'", remedy="1"):
-        readings(f"epoch {step}: acc=0.5", STEPPED)
+@pytest.mark.parametrize(("text", "step"), [("0", 0), ("-1", -1), ("1.5", 1.5), ("1,200", 1200), ("3.", 3)])
+def test_a_step_is_any_number(text, step):
+    assert readings(f"epoch {text}: acc=0.5", {**STEPPED, "Regex": r"epoch (?P<step>[-\d.,]+): acc=(\S+)"}) == [
+        Reading(metrics={"validation:accuracy": 0.5}, step=step)
+    ]
+
+
+def test_a_step_that_is_no_number_is_refused():
+    words = {**STEPPED, "Regex": r"epoch (?P<step>\S+): acc=(\S+)"}
+    with refuses(ConfigurationError, field=("step", "validation:accuracy"), value="'one'", remedy="1"):
+        readings("epoch one: acc=0.5", words)
 
 
 def test_a_wrong_definition_is_refused():
-    first, group = "metric_definitions[0]", "(?P<value>[0-9.]+)"
+    first, group = "metric_definitions[0]", r"(?P<value>\S+)"
     cases = [
         ("acc", ("metric_definitions", "'acc'", "list", "'Name'", "'Regex'")),
         ([{"Name": "a"}], (first, {"Name": "a"}, "'Regex'")),
@@ -78,6 +85,91 @@ def test_a_wrong_definition_is_refused():
         ([ACCURACY, ACCURACY], ("metric_definitions[1]", first, "validation:accuracy")),
     ]
     refuses_each([(lambda given=given: check_definitions(given), names) for given, names in cases], ConfigurationError)
+
+
+WHOLE = [
+    ("loss=9.5e-05", 9.5e-05),
+    ("loss=1,236.5", 1236.5),
+    ("loss=1_236", 1236.0),
+    ("loss=-3", -3.0),
+    ("loss=+0.5", 0.5),
+    ("loss=1e5,", 1e5),
+    ("loss=.5", 0.5),
+    ("loss=5.", 5.0),
+    ("the end: loss=0.93.", 0.93),
+    ("loss=93%", 93.0),
+    ("(loss=0.93)", 0.93),
+    ('"loss=2.5E+3"', 2500.0),
+    ("loss=-inf", -math.inf),
+]
+
+
+@pytest.mark.parametrize(("line", "value"), WHOLE)
+def test_the_expression_of_our_docs_reads_what_programs_print(line, value):
+    assert readings(line, {"Name": "loss", "Regex": r"loss=(\S+)"}) == [Reading(metrics={"loss": value})]
+
+
+@pytest.mark.parametrize(
+    ("line", "longer"),
+    [
+        ("loss=9.5e-05", "9.5e-05"),
+        ("loss=1,236.5 seconds=3", "1,236.5"),
+        ("loss=1_236", "1_236"),
+        ("loss= -3", "-3"),
+        ("loss 1e5", "1e5"),
+        ("loss: 0,93", "0,93"),
+        ("loss:-.5", "-.5"),
+    ],
+)
+def test_a_part_of_a_number_is_refused_with_an_expression_that_takes_the_whole(line, longer):
+    regex = r"loss\W*?([0-9.]+)"
+    with refuses(ConfigurationError, field=("a", regex), value=longer, remedy=line) as raised:
+        readings(line, {"Name": "a", "Regex": regex})
+    better = str(raised.value).rpartition("give '")[2].removesuffix("'")
+    if "," in longer and "." not in longer:  # A comma for a point: no expression makes a number of it.
+        mentions(str(raised.value), "whole")
+    else:
+        (found,) = readings(line, {"Name": "a", "Regex": better})
+        assert found.metrics["a"] == number(longer)
+
+
+def test_what_is_beside_a_whole_number_does_no_harm():
+    cases = [
+        ("epoch-3 loss 0.5", r"epoch-(\d+)", 3),
+        ("top5: 0.5", r"top(\d)", 5),
+        ("loss 0.5/1.0", "loss ([0-9.]+)", 0.5),
+        ("at 12:30", r"at (\d+)", 12),
+        ("93%", r"(\d+)%", 93),
+        ("loss 0.93.", r"loss (\d\.\d+)", 0.93),
+        ("loss +0.5", r"loss \+(\S+)", 0.5),
+        ("0.5-0.7", r"-([0-9.]+)", 0.7),
+        ("3it/s 5e", r"(\d)e", 5),
+        ("loading...5 files", r"(\d) files", 5),
+        ("[1,100] loss 0.5", r"\[(\d+),", 1),
+        ("10,123.4", r"^\d+,(\S+)", 123.4),
+        ("10,123.4", r"^(?P<step>\d+),(?P<value>\S+)", 123.4),
+        ("[1,2,0.25]", r"([0-9.]+)\]", 0.25),
+        ("loss 5.", r"loss (\d)", 5),
+    ]
+    for line, regex, value in cases:
+        assert [each.metrics["a"] for each in readings(line, {"Name": "a", "Regex": regex})] == [value], line
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["{}", "{:.3e}", "{:,}", "{:.4f}", "{:+}"]))
+def test_the_usual_expression_reads_a_number_or_refuses_it(value, form):
+    """It never reads another number."""
+    text = form.format(value)
+    try:
+        found = readings(f"loss: {text}, more", {"Name": "a", "Regex": r"loss: ?([0-9.]+)"})
+    except ConfigurationError:
+        return
+    assert not found or found[0].metrics["a"] == float(text.replace(",", ""))
+
+
+def test_the_step_has_its_own_key():
+    line = '{"a": 1, "step": 3, "epoch": 0.5}'
+    assert read_json(line, "r.jsonl", 1, "epoch") == Reading(metrics={"a": 1, "step": 3}, step=0.5)
+    assert read_json('{"a": 1, "step": 3}', "r.jsonl", 1, "epoch") == Reading(metrics={"a": 1}, step=3)
 
 
 def test_no_definitions_are_right():
@@ -99,84 +191,10 @@ def test_a_line_that_is_no_json_object_is_refused(line):
         read_json(line, "r.jsonl", 7)
 
 
-@pytest.mark.parametrize("step", ["0", "true", '"3"', "1.5"])
-def test_a_json_step_that_is_no_unit_is_refused(step):
+@pytest.mark.parametrize("step", ["NaN", "true", '"3"', "[]"])
+def test_a_json_step_that_is_no_number_is_refused(step):
     with refuses(ConfigurationError, field=("r.jsonl", "7", "step"), value=repr(json.loads(step)), remedy="1"):
         read_json(f'{{"a": 1, "step": {step}}}', "r.jsonl", 7)
-
-
-VALUES = st.floats(allow_nan=False)
-STEPS = st.none() | st.integers(1, 20)
-READINGS = st.builds(
-    lambda metrics, step: Reading(metrics=metrics, step=step),
-    st.dictionaries(st.sampled_from(["a", "b"]), VALUES),
-    STEPS,
-)
-
-
-def reported(units: Units, taken: list[Reading]) -> list:
-    return [report for each in taken for report in units.take(each)]
-
-
-@given(st.lists(READINGS), st.integers(0, 10), st.booleans())
-def test_reports_rise_by_one_without_a_gap(taken, start, resumed):
-    units = Units("a", start, resumed=resumed)
-    steps = [report.step for report in reported(units, taken)]
-    assert steps == list(range(start + 1, start + 1 + len(steps)))
-    assert units.reached == start + len(steps)
-
-
-@given(st.lists(st.fixed_dictionaries({"a": VALUES, "b": VALUES})), st.data())
-def test_one_that_begins_again_and_one_that_goes_on_report_the_same(values, data):
-    start = data.draw(st.integers(0, len(values)))
-    again, on = Units("a", start), Units("a", start, resumed=True)
-    taken = [Reading(metrics=each) for each in values]
-    assert reported(again, taken) == reported(on, taken[start:])
-    assert (again.repeated, on.repeated) == (start, 0)
-
-
-@given(st.lists(VALUES), st.data(), st.booleans())
-def test_steps_are_taken_at_their_word(values, data, resumed):
-    start = data.draw(st.integers(0, len(values)))
-    taken = [Reading(metrics={"a": value}, step=step) for step, value in enumerate(values, 1)]
-    expected = reported(Units("a", start, resumed=True), taken[start:])
-    assert reported(Units("a", start, resumed=resumed), taken) == expected
-
-
-def test_other_metrics_have_their_latest_values():
-    units = Units("a")
-    taken = [{"a": 1.0}, {"b": 5.0}, {"a": 2.0}, {"b": 6.0, "a": 3.0}]
-    assert [each.metrics for each in reported(units, [Reading(metrics=metrics) for metrics in taken])] == [
-        {"a": 1.0},
-        {"b": 5.0, "a": 2.0},
-        {"b": 6.0, "a": 3.0},
-    ]
-
-
-def test_a_step_further_on_fills_and_one_that_was_there_is_ignored():
-    units = Units("a")
-    taken = [(2, 0.2), (2, 0.9), (1, 0.9), (4, 0.4)]
-    found = reported(units, [Reading(metrics={"a": value}, step=step) for step, value in taken])
-    assert [(each.step, each.metrics["a"]) for each in found] == [(1, 0.2), (2, 0.2), (3, 0.4), (4, 0.4)]
-
-
-def test_a_step_far_on_costs_no_more_than_what_is_taken():
-    far = Units("a").take(Reading(metrics={"a": 1.0}, step=10**15))
-    assert [each.step for each in itertools.islice(far, 2)] == [1, 2]
-
-
-def test_without_an_objective_the_metric_read_first_marks_units():
-    units = Units("")
-    taken = [{"x": 1.0}, {"y": 1.0}, {"x": 2.0}]
-    assert [each.step for each in reported(units, [Reading(metrics=metrics) for metrics in taken])] == [1, 2]
-
-
-def test_matches_that_were_no_numbers_are_explained():
-    units = Units("a")
-    assert units.explanation() == ""
-    for text in ("abc", "xyz"):
-        assert not list(units.take(Reading(metrics={}, refused={"a": text})))
-    mentions(units.explanation(), "'a'", 2, "'xyz'")
 
 
 @given(st.lists(st.binary(max_size=12)), st.integers(1, 8))

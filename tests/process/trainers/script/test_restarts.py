@@ -1,0 +1,206 @@
+"""Programs that are started again after a pause: whether they went on or began again, and how their units count."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.refusals import refuses
+from tests.support.script_programs import assignment, values
+from trainers import TrialError
+from trainers.gangs import Segment
+from trainers.script import checkpoint_reads
+from trainers.script.checkpoint_reads import CheckpointReads
+from trainers.script.program import ScriptProgram
+
+Opened = Callable[..., ScriptProgram]
+
+TRAIN = """
+import argparse, json, os, sys, time
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int)
+parser.add_argument("--eta", type=float, default=0.5)
+parser.add_argument("--seconds", type=float, default=0.6)
+args = parser.parse_args()
+state = os.path.join(os.environ["SM_CHECKPOINT_DIR"], "deep", "state.json")
+os.makedirs(os.path.dirname(state), exist_ok=True)
+os.listdir(os.path.dirname(state))
+epoch, weight = {start}
+{before}
+while epoch < args.epochs:
+    weight, epoch = weight + args.eta * (1 - weight), epoch + 1
+    {report}
+    time.sleep(0.3)
+    with open(state + ".new", "w") as file:
+        json.dump([epoch, weight], file)
+    os.replace(state + ".new", state)
+    time.sleep(args.seconds)
+"""
+ANEW, ON = "0, 0.0", "json.load(open(state)) if os.path.exists(state) else (0, 0.0)"
+LOOKS = "(os.path.exists(state) and json.load(open(state))) and (0, 0.0) or (0, 0.0)"
+"""Reads its checkpoint, and begins again all the same."""
+PRINTS = "print(f'acc={weight:.6f}', flush=True)"
+REPORTS = "import warmband; warmband.report({'validation:accuracy': weight, 'loss': 1 - weight, 'at': time.time()})"
+EXPECTED = [(step, pytest.approx(1 - 0.5**step, abs=1e-6)) for step in range(1, 6)]
+
+
+def train(start: str, report: str = PRINTS, before: str = "") -> str:
+    return TRAIN.format(start=start, report=report, before=before)
+
+
+def three(program: ScriptProgram, folder: Path, **given: Any) -> list[Segment]:
+    """A trial of five units that is paused after the first and after the third."""
+    segments: list[Segment] = []
+    for stop in (1, 3, 5):
+        before = segments[-1] if segments else None
+        segments.append(program.train(assignment(folder, stop, before, epochs=5, **given), print))
+    return segments
+
+
+@pytest.mark.parametrize("report", [PRINTS, REPORTS])
+@pytest.mark.parametrize("start", [ANEW, ON, LOOKS])
+def test_each_unit_has_the_value_of_a_run_without_pauses(
+    opened: Opened, tmp_path: Path, start: str, report: str
+) -> None:
+    program = opened(train(start, report))
+    segments = three(program, tmp_path)
+    assert values(*segments) == EXPECTED
+    again = [each.details.get("units_trained_again", 0) for each in segments]
+    assert again == [0, 0, 0] if start == ON else again[2] >= 3
+
+
+def test_without_inotify_the_first_values_tell(opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint_reads.ctypes, "CDLL", lambda *_, **__: object())
+    segments = three(opened(train(ANEW)), tmp_path)
+    assert values(segments[2]) == EXPECTED[3:]
+    assert segments[2].details["units_trained_again"] >= 3
+
+
+@pytest.mark.parametrize("report", [PRINTS, REPORTS])
+def test_an_evaluation_that_is_printed_again_is_no_unit(opened: Opened, tmp_path: Path, report: str) -> None:
+    """The program evaluates whenever it starts, as one that evaluates before its first step does."""
+    program = opened(train(ON, report, before=report))
+    segments = three(program, tmp_path)
+    assert values(*segments) == [(step, pytest.approx(1 - 0.5 ** (step - 1), abs=1e-6)) for step in range(1, 6)]
+    assert not any("units_trained_again" in each.details for each in segments)
+
+
+def test_a_constant_metric_ends_with_the_program(opened: Opened, tmp_path: Path) -> None:
+    segments = three(opened(train(ON, "print('acc=0.5', flush=True)")), tmp_path)
+    assert values(*segments) == [(step, 0.5) for step in range(1, 6)]
+
+
+def test_a_fork_goes_on_from_its_parent_s_weights_or_is_seen_to_begin_again(opened: Opened, tmp_path: Path) -> None:
+    on = opened(train(ON))
+    parent = on.train(assignment(tmp_path, 2, epochs=5, seconds=2), print)
+    fork = on.train(assignment(tmp_path, 4, parent, epochs=5, eta=0.25, seconds=0.1), print)
+    assert values(fork) == [(3, pytest.approx(0.8125, abs=1e-6)), (4, pytest.approx(0.859375, abs=1e-6))]
+    assert not fork.details
+    (tmp_path / "other").mkdir()
+    (tmp_path / "source" / "train.py").unlink()
+    (tmp_path / "source").rmdir()
+    anew = opened(train(ANEW))
+    parent = anew.train(assignment(tmp_path / "other", 2, epochs=5, seconds=2), print)
+    fork = anew.train(assignment(tmp_path / "other", 4, parent, epochs=5, eta=0.25, seconds=0.1), print)
+    assert values(fork) == [(step, pytest.approx(1 - 0.75**step, abs=1e-6)) for step in (3, 4)]
+    assert fork.details["units_trained_again"] == 2
+
+
+KEPT = """
+import json, os, warmband
+args = warmband.hyperparameters()
+state = os.path.join(os.environ["SM_CHECKPOINT_DIR"], "state.json")
+epoch = {start}
+while epoch < args["epochs"]:
+    epoch += 1
+    json.dump(epoch, open(state, "w"))
+    if warmband.report({{"validation:accuracy": epoch / 10}}{step}):
+        break
+"""
+
+
+def test_what_stays_loaded_fails_where_it_begins_again_without_a_step(opened: Opened, tmp_path: Path) -> None:
+    program = opened(KEPT.format(start="0", step=""), keep_loaded=True)
+    first = program.train(assignment(tmp_path, 2), print)
+    with refuses(TrialError, field="SM_CHECKPOINT_DIR", value=2, remedy="step"):
+        program.train(assignment(tmp_path, 4, first), print)
+
+
+@pytest.mark.parametrize(
+    ("start", "step"),
+    [
+        ("json.load(open(state)) if os.path.exists(state) else 0", ""),
+        ("0", ", step=epoch"),
+        ("0", ", step=epoch - 1"),
+    ],
+)
+def test_what_stays_loaded_goes_on_from_its_checkpoint_or_says_its_step(
+    opened: Opened, tmp_path: Path, start: str, step: str
+) -> None:
+    program = opened(KEPT.format(start=start, step=step), keep_loaded=True)
+    first = program.train(assignment(tmp_path, 2), print)
+    second = program.train(assignment(tmp_path, 4, first), print)
+    assert values(first, second) == [(1, 0.1), (2, 0.2), (3, 0.3), (4, 0.4)]
+
+
+def test_a_watch_tells_reading_from_writing(tmp_path: Path) -> None:
+    def watched(*acts: Callable[[Path], object]) -> bool | None:
+        folder = tmp_path / str(time.monotonic_ns())
+        (folder / "deep").mkdir(parents=True)
+        path = folder / "deep" / "state"
+        path.write_text("old")
+        watch = CheckpointReads(folder)
+        for act in acts:
+            act(path)
+        return watch.found()
+
+    def replaced(path: Path) -> None:
+        path.with_suffix(".new").write_text("new")
+        path.with_suffix(".new").rename(path)
+
+    def written_and_read(path: Path) -> None:
+        path.with_suffix(".other").write_text("new")
+        path.with_suffix(".other").read_text()
+
+    def moved(path: Path) -> None:
+        path.rename(path.with_suffix(".old"))
+
+    assert watched(Path.read_text) is True
+    assert watched(lambda path: path.open("r+b").read(1)) is True
+    assert watched(moved, lambda path: path.with_suffix(".old").read_text()) is True
+    for acts in (
+        [],
+        [lambda path: list(path.parent.iterdir()), Path.stat, Path.exists],
+        [lambda path: path.write_text("new"), Path.read_text],
+        [lambda path: path.open("a").write("more")],
+        [replaced, Path.read_text],
+        [Path.unlink],
+        [
+            lambda path: path.with_suffix(".other").write_text("new"),
+            lambda path: path.with_suffix(".other").read_text(),
+        ],
+    ):
+        assert watched(*acts) is False, acts
+
+
+def test_a_watch_knows_nothing_where_a_link_leads_out_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "ck").mkdir()
+    (tmp_path / "outside").write_text("x")
+    (tmp_path / "ck" / "last").symlink_to(tmp_path / "outside")
+    assert CheckpointReads(tmp_path / "ck").found() is None
+
+
+def test_the_notes_of_a_trial_are_json(opened: Opened, tmp_path: Path) -> None:
+    from trainers.script.noted import Noted
+    from trainers.script.units import Past
+
+    past = Past(opening=({"a": 0.5},), flat=True, evaluates_first=False, first_step=0.0)
+    noted = Noted(last={"a": 0.5}, hyperparameters={"eta": 0.1}, past=past)
+    (tmp_path / "notes.json").write_bytes(noted.to_bytes())
+    assert Noted.read(tmp_path) == noted
+    assert json.loads(noted.to_bytes())["past"]["first_step"] == 0.0
