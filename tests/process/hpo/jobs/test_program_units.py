@@ -176,6 +176,6 @@ def test_a_program_that_fails_behind_its_last_report_fails_its_trial(
         job.fit()
     except Exception as error:  # All trials have failed.
         mentions(str(error), "disk quota exceeded")
-    trials = job.trials()
-    assert trials
-    assert {trial.status for trial in trials if trial.resource in (0, 4) or crash == 1} == {"Failed"}
+    statuses = {trial.status for trial in job.trials()}
+    assert "Failed" in statuses
+    assert "Completed" not in statuses
