@@ -37,7 +37,8 @@ def command_line(trainer: ScriptTrainer, hyperparameters: Mapping[str, Any]) -> 
         trainer: of the program.
         hyperparameters: the whole configuration, as the program receives it.
     """
-    starts = _starts(trainer, (trainer.entry_point, *arguments_of(hyperparameters)))
+    program = (trainer.entry_point, *arguments_of(hyperparameters))
+    starts = _starts(trainer, program, trainer.workers_for(hyperparameters))
     given = [f"{name}={value}" for name, value in _variables(trainer, hyperparameters).items()]
     folder = shlex.quote(trainer.source_dir)
     if len(starts) == 1:
@@ -46,12 +47,11 @@ def command_line(trainer: ScriptTrainer, hyperparameters: Mapping[str, Any]) -> 
     return "\n".join([f"cd {folder} && (", *shared, *(f"{_line(start)} &" for start in starts), "wait", ")"])
 
 
-def _starts(trainer: ScriptTrainer, program: Sequence[str]) -> list[Start]:
+def _starts(trainer: ScriptTrainer, program: Sequence[str], workers: int) -> list[Start]:
     """What the workers of a gang start, on one machine."""
-    workers, processes = trainer.workers_for(trainer.hyperparameters), trainer.processes_per_worker
-    launcher = trainer.launcher.split(maxsplit=1)[0]
-    if launcher in _OWN_PROCESSES or "{processes}" in trainer.launcher:
-        workers, processes = 1, workers * processes
+    together = 1
+    if trainer.launcher.split(maxsplit=1)[0] in _OWN_PROCESSES or "{processes}" in trainer.launcher:
+        workers, together = 1, workers
     resources = trainer.worker_resources
     starts = [
         start_of(
@@ -62,9 +62,9 @@ def _starts(trainer: ScriptTrainer, program: Sequence[str]) -> list[Start]:
                 world_size=workers,
                 hosts=(_HOST,) * workers,
                 ports=tuple((_PORT + each,) for each in range(workers)),
-                cpus=int(resources.get("CPU", 1)),
-                gpus=int(resources.get("GPU", 0)),
-                processes=processes,
+                cpus=int(resources.get("CPU", 1)) * together,
+                gpus=int(resources.get("GPU", 0)) * together,
+                processes=trainer.processes_per_worker * together,
             ),
             options=trainer.launcher_options,
         )
