@@ -90,9 +90,8 @@ class ScriptJob:
             source_dir=folder / "source",
             scaling=ScalingConfig(num_workers=workers),
             hyperparameters={"epochs": 9, **(static or {})},
-            metric_definitions=[ACCURACY],
             environment={"STARTS": str(self._starts)},
-            **{"grace_period_s": 5, "report_timeout_s": 60, **(trainer or {})},
+            **{"metric_definitions": [ACCURACY], "grace_period_s": 5, "report_timeout_s": 60, **(trainer or {})},
         )
         self.tuner = HyperparameterTuner(
             made,

@@ -88,7 +88,8 @@ def test_a_part_of_several_trainers_has_its_own_length(tmp_path: Path) -> None:
     program = "{type: script, entry_point: train.py, num_workers: 0, hyperparameters: {n: 4}"
     path.write_text(
         f"trainer:\n  type: several\n  trainers:\n    one: {program}, length: n}}\n    two: {program}, length: 6}}\n"
-        + SEARCH.replace("{lr:", "{one.lr:")
+        + SEARCH.replace("{lr:", "{one.lr:").replace("accuracy", "'validation:accuracy'")
+        + "data: {dataset: bank-marketing-synthetic}\n"
     )
     assert plan(path) == 6
     path.write_text(path.read_text().replace("length: n", "length: m"))
