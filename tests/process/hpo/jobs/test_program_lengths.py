@@ -134,7 +134,7 @@ def test_a_winner_without_a_model_is_said_everywhere(tmp_path: Path) -> None:
     with refuses(CheckpointError, remedy=("SM_MODEL_DIR", "length")):
         made.tuner.best_estimator().model()
     with refuses(CheckpointError, remedy="SM_MODEL_DIR"):
-        made.tuner.deployable()
+        made.tuner.deployable(model_fn="json:loads")
     with refuses(CheckpointError, remedy="SM_MODEL_DIR"):
         HyperparameterTuner.attach("job", store=made.store).best_estimator().model()
 
