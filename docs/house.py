@@ -111,6 +111,7 @@ HOUSE = {
         "storage",
         "object_stores",
         "notebook",
+        "length",
         "parts",
         "steady",
         "process",

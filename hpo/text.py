@@ -21,6 +21,9 @@ _USER = re.compile(r"://(?:[^/]*|[^/:]*:.*)@")
 WORKERS = "num_workers"
 """As `trainers.gangs.scaling` has it, which needs Ray; whoever reads a record does without."""
 
+NO_MODEL, ENDED = "no_model", "ended_by_itself"
+"""As `trainers.script.kept_models` and `trainers.script.program` have them; see there."""
+
 LONGEST_DETAILS = 120
 """Letters of a line that tells what happened beside a trial's metrics."""
 
@@ -208,8 +211,18 @@ def details_text(details: Mapping[str, Any]) -> str:
     """A trial's details beside its metrics, in a line; those that would make a long one are left out."""
     parts = [_communication_text(details["communication"])] if "communication" in details else []
     parts += [f"profile {masked(details['profile']['trace'])}"] if "profile" in details else []
-    others = {name: value for name, value in details.items() if name not in ("communication", "profile")}
+    parts += [no_model_text()] if details.get(NO_MODEL) else []
+    apart = ("communication", "profile", NO_MODEL)
+    others = {name: value for name, value in details.items() if name not in apart}
     return ", ".join(part for part in (*parts, _plain_details(others)) if part)
+
+
+def no_model_text() -> str:
+    """The text for a trial whose program left no model."""
+    return (
+        "no model: the program wrote nothing to SM_MODEL_DIR; let it save its model there, with its reports, or at an "
+        "end that a trial comes to, which the trainer's length says"
+    )
 
 
 def communication_share(measured: Mapping[str, Any]) -> float | None:

@@ -13,7 +13,6 @@ from ray.train import ScalingConfig
 
 from trainers import TRAINERS, steady, storage
 from trainers.channels import Channel, LabelRule, PlacedChannel, Reads, check_channels, open_channels, refuse_unread
-from trainers.checking import check_whole
 from trainers.checkpoint import UNKNOWN, Manifest, check, load
 from trainers.cluster import Cluster, cluster, reaching
 from trainers.errors import ConfigurationError
@@ -32,6 +31,7 @@ from trainers.gangs import (
     resources_per_worker,
     workers_of,
 )
+from trainers.length import Length, no_length
 from trainers.process import code_named, name_of
 from trainers.result import TrainingResult, serve_alone, whole_training
 
@@ -83,7 +83,7 @@ class Trainer(Reads, ABC):
         self.checkpoint, self._manifest, self._missing = "", UNKNOWN, ""
         check_scaling(self.scaling, elastic=self.may_be_elastic)
         check_resources(self.scaling)
-        _ = self.units
+        self._check_length()
         self.check(self.hyperparameters)
 
     # ---- what each trainer says of itself
@@ -189,14 +189,18 @@ class Trainer(Reads, ABC):
         Raises:
             ConfigurationError: it is no whole number of 1 or more.
         """
-        for name in self.resource_names:
-            check_whole(f"hyperparameter {name!r}", self.hyperparameters.get(name), 1)
+        self._check_length()
         return self.length_of(self.hyperparameters)
 
+    def _check_length(self) -> None:
+        """Refuse static hyperparameters that set the length and are no length."""
+        for length in self.lengths:
+            length.check(self.hyperparameters)
+
     @property
-    def lengths(self) -> tuple[tuple[str, ...], ...]:
-        """The `resource_names` of each kind of training that it has; of a kind, the first that is there counts."""
-        return (self.resource_names,)
+    def lengths(self) -> tuple[Length, ...]:
+        """How each kind of training that it has says its length."""
+        return (Length(names=self.resource_names),)
 
     def chosen(self, hyperparameters: Mapping[str, Any]) -> tuple[Trainer, dict[str, Any]]:
         """What trains a configuration, static and tuned values together, and the values as that trainer names them."""
@@ -204,8 +208,31 @@ class Trainer(Reads, ABC):
 
     def length_of(self, hyperparameters: Mapping[str, Any]) -> int | None:
         """Units that a configuration asks for, if it does."""
-        lengths = (hyperparameters.get(name) for name in self.resource_names)
-        return next((int(units) for units in lengths if units is not None), None)
+        return self.lengths[0].of(hyperparameters)
+
+    def retraining(self, hyperparameters: Mapping[str, Any], units: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the hyperparameters and changed arguments with which this trainer trains what a trial trained.
+
+        A training that gets its length hyperparameter as it is keeps it; for others it is the trial's units.
+
+        Args:
+            hyperparameters: the trial's whole configuration, static and tuned values together.
+            units: that the trial trained.
+        """
+        if self.lengths[0].received:
+            return dict(hyperparameters), {}
+        names = [name for name in self.resource_names if name in hyperparameters] or list(self.resource_names)
+        values = {name: value for name, value in hyperparameters.items() if name not in names}
+        return {**values, **dict.fromkeys(names[:1], units)}, {}
+
+    def as_trained(self, hyperparameters: Mapping[str, Any], units: int) -> Self:
+        """Return this trainer as `retraining` says."""
+        values, changes = self.retraining(hyperparameters, units)
+        return type(self)(scaling=self.scaling, hyperparameters=values, **{**self.arguments, **changes})
+
+    def command(self, hyperparameters: Mapping[str, Any]) -> str:
+        """Return the command line that trains a configuration without Warmband; empty where there is none."""
+        return ""
 
     @classmethod
     def restored(
@@ -270,16 +297,26 @@ class Trainer(Reads, ABC):
             ResourcesError, GangError: the gang could not start, was lost, or was silent for `patience`.
             DivergedError, TrialError: losses are no finite numbers any more, or training itself failed.
         """
-        if (units := self.units) is None:
-            raise ConfigurationError(
-                f"hyperparameters do not say how long to train; give one of {', '.join(self.resource_names)}"
-            )
+        units = self.whole_length()
         storage.check_no_credentials(storage_path or "", "storage_path")
         checked = self.checked(open_channels(channels, train=self.needs_train))
         folder, assignment = whole_training(self.hyperparameters, seed, units, storage_path, self.suffix)
         with steady.measuring(), self.gangs(assignment.trial_id, checked, storage_path=folder) as gangs:
             segment, worker_seconds = serve_alone(gangs, assignment, self._static_workers, self.patience)
         return TrainingResult.of(segment, worker_seconds, self.trained(segment.checkpoint, manifest=segment.manifest))
+
+    def whole_length(self) -> int:
+        """Return the units that the static hyperparameters ask for.
+
+        Raises:
+            ConfigurationError: they do not say.
+        """
+        for length in self.lengths:
+            length.check_given(self.hyperparameters)
+        if (units := self.units) is None:
+            missing = [length for length in self.lengths if length.of(self.hyperparameters) is None]
+            raise ConfigurationError(no_length(missing, self.hyperparameters))
+        return units
 
     def checked(
         self, channels: Mapping[str, Channel], metric: str | None = None, *, workers: int | None = None

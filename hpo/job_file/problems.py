@@ -26,8 +26,11 @@ from hpo.job_file.wording import HYPERPARAMETERS, RANGES, in_its_words
 from hpo.job_file.yaml_file import Keys, Problem, dotted
 from hpo.jobs import TakesValues, check_objective, check_objective_name, check_trainer_ranges, longest
 from hpo.ranges import check_conditions
-from hpo.strategies import strategy_of
+from hpo.strategies import UnknownLengthError, strategy_of
 from trainers.errors import ConfigurationError
+from trainers.length import Length, no_length
+from trainers.parts import of_one
+from trainers.script import program_length
 
 Model = TypeVar("Model")
 Spec = XGBoostSpec | TorchSpec | ParameterServerSpec | ScriptSpec | RayTrainSpec | CustomSpec | SeveralSpec
@@ -59,6 +62,8 @@ def problems_beside(values: Mapping[str, Any], form: Iterable[Problem], *, once:
     given = values.get("trainer")
     program = isinstance(given, dict) and given.get("type") in ("script", "ray_train")
     problems: list[Problem] = [] if tuning is None else list(_of_conditions(tuning))
+    if (once or tuning is not None) and not any(_related(problem.keys, keys) for problem in form for keys in LENGTHS):
+        problems += _of_lengths(trainer, None if once else tuning)
     if not program and values.get("data") is None:
         what = JobSpec.model_fields["data"].description
         problems.append(Problem(keys=("data",), text=f"data is missing; give a group of keys: {what}"))
@@ -106,9 +111,14 @@ class _Takes:
     @property
     def resource_names(self) -> tuple[str, ...]:
         """See `Trainer.resource_names`."""
+        return self.length.names
+
+    @property
+    def length(self) -> Length:
+        """See `Trainer.lengths`."""
         from trainers.xgboost import ROUNDS
 
-        return ROUNDS
+        return Length(names=ROUNDS)
 
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
         """See `Trainer.check`; what depends on workers is left to the trainer."""
@@ -144,11 +154,8 @@ def _of_hyperparameters(takes: _Takes) -> Iterator[Problem]:
 def _without_length(takes: _Takes) -> Iterator[Problem]:
     """Hyperparameters that a single training is without."""
     yield from _left_out(takes, None)
-    if longest((takes.resource_names,), {}, takes.hyperparameters) is None:
-        names = ", ".join(takes.resource_names)
-        yield Problem(
-            keys=HYPERPARAMETERS, text=f"trainer: hyperparameters do not say how long to train; give one of {names}"
-        )
+    if longest((takes.length,), {}, takes.hyperparameters) is None:
+        yield Problem(keys=HYPERPARAMETERS, text=f"trainer: {no_length([takes.length], takes.hyperparameters)}")
 
 
 def _left_out(takes: _Takes, tuning: Tuning | None) -> Iterator[Problem]:
@@ -161,11 +168,36 @@ def _left_out(takes: _Takes, tuning: Tuning | None) -> Iterator[Problem]:
     try:
         made = tuning.arguments()
         ranges = made["hyperparameter_ranges"]
-        units = longest((takes.resource_names,), ranges, takes.hyperparameters)
+        units = longest((takes.length,), ranges, takes.hyperparameters)
         strategy = strategy_of(made["strategy"], made["strategy_config"])
         strategy.plan(ranges, strategy.trials(ranges, tuning.max_jobs), units)
+    except UnknownLengthError as error:
+        given = {**takes.hyperparameters, **ranges}
+        said = ConfigurationError(no_length([takes.length], given, error.settings))
+        yield _said(RANGES if tuning.strategy == "Grid" else ("tuning", "hyperband"), said)
     except ConfigurationError as error:
         yield _said(RANGES if tuning.strategy == "Grid" else ("tuning", "hyperband"), error)
+
+
+def _of_lengths(trainer: Spec | None, tuning: Tuning | None) -> Iterator[Problem]:
+    """Problems of programs' lengths: names of no hyperparameter, and values that are no length.
+
+    Args:
+        trainer: of the job.
+        tuning: its search; None for a single training.
+    """
+    parts = trainer.trainers if isinstance(trainer, SeveralSpec) else {"": trainer}
+    for name, part in parts.items():
+        if not isinstance(part, ScriptSpec):
+            continue
+        keys: Keys = ("trainer", "trainers", name, "length") if name else ("trainer", "length")
+        tuned = of_one(name, tuning.ranges) if name and tuning else tuning.ranges if tuning else {}
+        try:
+            length = program_length(part.length)
+            length.check_given({**part.hyperparameters, **tuned})
+            length.check(part.hyperparameters)
+        except ConfigurationError as error:
+            yield Problem(keys=keys, text=f"{dotted(keys[:-1])}: {in_its_words(str(error))}")
 
 
 def _of_folders(data: Data, kind: str) -> Iterator[Problem]:

@@ -235,6 +235,14 @@ class ScriptSpec(_TrainerSpec):
     processes_per_worker: int = Field(1, ge=1, description="processes of the program on each worker")
     parameter_servers: int = Field(0, ge=0, description="for tensorflow, how many of the workers are parameter servers")
     environment: dict[str, str] = Field(default_factory=dict, description="variables of its environment")
+    length: Annotated[
+        Annotated[int, Field(ge=1, strict=True)] | Annotated[str, Field(min_length=1, strict=True)] | None,
+        Give("the name of the hyperparameter that sets it, such as max_iters, or a whole number of reports, 1 or more"),
+    ] = Field(
+        None,
+        description="the hyperparameter that sets the program's length, by name, or the number of reports of a trial; "
+        "null: the first of epochs, num_epochs, num_train_epochs and num_boost_round that there is",
+    )
     keep_loaded: bool = Field(False, description="whether it stays loaded, and runs one trial after the other")
     runtime_env: dict[str, Any] = Field(
         default_factory=dict, description="Ray's environment for the workers: env_vars, image_uri, pip, working_dir"

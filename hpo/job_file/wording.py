@@ -21,6 +21,7 @@ _WORDS = {
     "max_value": "max",
     "scaling_type": "scaling",
     "max_resource in HyperbandStrategyConfig": "tuning.hyperband.max_resource",
+    "the trainer's length": "trainer.length",
     "train_loop_per_worker": "train_loop",
     "in the trainer's hyperparameters": "in trainer.hyperparameters",
     " to fit()": " under data.channels",

@@ -73,8 +73,8 @@ def warnings(settings: JobSettings) -> list[str]:
     rationed_by = settings.strategy_name if settings.search_strategy.rations else ""
     inert = [
         warning
-        for names in trainer.lengths
-        for warning in inert_lengths(names, settings.ranges, trainer.hyperparameters, rationed_by, plan.max_resource)
+        for length in trainer.lengths
+        for warning in inert_lengths(length, settings.ranges, trainer.hyperparameters, rationed_by, plan.max_resource)
     ]
     fixed = [name for name in SEEDS if name in {**trainer.hyperparameters, **settings.ranges} and plan.repeats > 1]
     alike = [f"{name} is given, so that repeats of a configuration may be alike; leave it out" for name in fixed]

@@ -29,6 +29,7 @@ from hpo.strategies import (
     StrategyConfig,
     TrainingStrategy,
     TuningJobCompletionCriteriaConfig,
+    UnknownLengthError,
     WarmStartConfig,
     as_given,
     check_plan,
@@ -40,8 +41,8 @@ from hpo.strategies import (
     strategy_of,
     with_median_rule,
 )
-from hpo.text import enumerated
 from trainers.errors import ConfigurationError
+from trainers.length import no_length
 from trainers.registry import trainer_from_json
 from trainers.trainer import Trainer
 from trainers.tunable import late_obstacle
@@ -184,14 +185,8 @@ class JobSettings:
         Raises:
             ConfigurationError: a value is wrong, or the trainer does not say how long it trains.
         """
-        if isinstance(estimator, Trainer):
-            if (units := estimator.units) is None:
-                raise ConfigurationError(
-                    "hyperparameters do not say how long to train; give one of "
-                    f"{', '.join(dict.fromkeys(name for names in estimator.lengths for name in names))}"
-                )
-            if checkpoint_every is None and estimator.pause_obstacle(stops_only=True):
-                checkpoint_every = units
+        if isinstance(estimator, Trainer) and checkpoint_every is None and estimator.pause_obstacle(stops_only=True):
+            checkpoint_every = estimator.whole_length()
         if (options or {}).get("objective_value") == "best" and not objective_metric_name:
             raise ConfigurationError("objective_value is 'best', and nothing says of what; give objective_metric_name")
         return cls(
@@ -225,25 +220,19 @@ class JobSettings:
         """The brackets of the job: those of the record, where it began."""
         if self.planned is not None:
             return self.planned
-        units = longest(self.estimator.lengths, self.ranges, self.estimator.hyperparameters)
+        lengths, static = self.estimator.lengths, self.estimator.hyperparameters
+        given = {**static, **self.ranges}
+        for length in lengths:
+            length.check_given(given)
+        units = longest(lengths, self.ranges, static)
         configurations = (self.max_jobs or 1) // self.options["repeats"]
         try:
             laid_out = self.search_strategy.plan(self.ranges, configurations, units)
-        except ConfigurationError as error:
-            missing = [] if units else self._missing_lengths
-            if not missing:
-                raise
-            raise ConfigurationError(f"{error}; not given for its estimator: {enumerated(missing)}") from error
+        except UnknownLengthError as error:
+            missing = [length for length in lengths if longest([length], self.ranges, static) is None]
+            raise ConfigurationError(no_length(missing, given, error.settings)) from error
         plan = check_plan(laid_out, configurations, self.strategy_name)
         return repeated(with_median_rule(plan) if self.early_stopping_type == "Auto" else plan, self.options["repeats"])
-
-    @property
-    def _missing_lengths(self) -> list[str]:
-        """The hyperparameters that would say how long those of several estimators train which do not say it."""
-        lengths, static = self.estimator.lengths, self.estimator.hyperparameters
-        if len(lengths) == 1:
-            return []
-        return [names[0] for names in lengths if names and longest([names], self.ranges, static) is None]
 
     @property
     def strategy_name(self) -> str:

@@ -22,11 +22,18 @@ _DOTTED = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
 _PLACE = re.compile(rf"{_DOTTED}:{_DOTTED}(\.<locals>\.{_DOTTED})*", re.ASCII)
 
 
-def as_yaml(configuration: dict[str, Any]) -> str:
-    """A trainer's hyperparameters, as they stand in a job file."""
+def as_yaml(configuration: dict[str, Any], *, indent: str = "") -> str:
+    """A trainer's hyperparameters, and its length where it has one, as they stand in a job file.
+
+    Args:
+        configuration: in the form that `Trainer.to_json` gives it.
+        indent: before the keys.
+    """
     parts = [flow({name: value})[1:-1] for name, value in configuration["hyperparameters"].items()]
     dumped = "\n ".join(packed(parts, CODE_WIDTH - 5))
-    return textwrap.indent(f"{{{dumped}}}", "    ")
+    length = configuration.get("options", {}).get("length")
+    said = [] if length is None else [f"{indent}{flow({'length': length})[1:-1]}"]
+    return "\n".join([f"{indent}hyperparameters:", textwrap.indent(f"{{{dumped}}}", "    "), *said])
 
 
 def as_python(configuration: dict[str, Any]) -> str:

@@ -16,6 +16,7 @@ from hpo.ranking import mean_error
 from hpo.search import Controller, TrialRun, rank_of, status_of
 from hpo.strategies import Plan, mean
 from hpo.text import (
+    NO_MODEL,
     count,
     details_text,
     first_line,
@@ -71,12 +72,15 @@ def summarize(
             "trial": best.id,
             "value": controller.objective(best),
             "resource": controller.search.ranking.counts(best.resource, best.best_resource),
+            "max_resource": plan.max_resource,
             "standard_error": noise(controller.objective(best)),
             "repeats": _repeats(controller, best),
             "metrics": best.metrics,
             "hyperparameters": best.hyperparameters,
             "checkpoint": best.checkpoint,
             "trainer": trained_as(*own, controller.search.ranking.counts(best.resource, best.best_resource)),
+            "command": own[0].command(own[1]),
+            "forked": best.origin is not None or bool(best.past),
             "load": own[0].load_code(best.checkpoint or ""),
             "details": best.details,
         },
@@ -201,13 +205,15 @@ def show_next(name: str, summary: dict[str, Any], store: str | None = None, *, s
     hint = ", with the store's URL in WARMBAND_STORE" if secret else ""
     attached = as_attached(name, trainer, None if secret else store, strategy=strategy)
     parts = [
-        (f"{best['trial']} in a job file, under trainer:", f"  hyperparameters:\n{as_yaml(trainer)}"),
+        (f"{best['trial']} in a job file, under trainer:", as_yaml(trainer, indent="  ")),
         ("the same in Python:", as_python(trainer)),
-        (
-            f"its model, trained, in {path}{hint}:",
-            f"from hpo import HyperparameterTuner\nmodel = {attached}.best_estimator().model()",
-        ),
     ]
+    if best.get("command"):
+        forked = " (without what it took over from other trials)" if best.get("forked") else ""
+        parts.append((f"the same by hand{forked}:", best["command"]))
+    if not best.get("details", {}).get(NO_MODEL):
+        code = f"from hpo import HyperparameterTuner\nmodel = {attached}.best_estimator().model()"
+        parts.append((f"its model, trained, in {path}{hint}:", code))
     if best.get("load"):
         imported, _, code = best["load"].partition("\n")
         parts.append((f"or without Warmband, after {imported}:", code))
@@ -224,9 +230,8 @@ def how_to_look(name: str) -> str:
 
 def trained_as(trainer: Trainer, values: Mapping[str, Any], resource: int) -> dict[str, Any]:
     """A trainer with a configuration, as long as that was trained, in the form of `Trainer.to_json`."""
-    lengths = [name for name in trainer.resource_names if name in values] or list(trainer.resource_names)
-    values = {name: value for name, value in values.items() if name not in lengths}
-    return {**trainer.to_json(), "hyperparameters": {**values, **dict.fromkeys(lengths[:1], resource)}}
+    state, (hyperparameters, changes) = trainer.to_json(), trainer.retraining(values, resource)
+    return {**state, "hyperparameters": hyperparameters, "options": {**state["options"], **changes}}
 
 
 def _trials(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -273,7 +278,8 @@ def _money(cost: dict[str, Any] | None) -> str:
 def _found(metric: str, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     best, untuned = summary["best"], summary["untuned"]
     if best:
-        own = f"{_scores(metric, best)} ({best['trial']}, {best['resource']} units)"
+        of = f" of {best['max_resource']}" if "max_resource" in best else ""
+        own = f"{_scores(metric, best)} ({best['trial']}, at unit {best['resource']}{of})"
         if repeats := best.get("repeats"):
             values = ", ".join(f"{value:.5f}" for value in repeats["values"])
             whole = mean_text(repeats["mean"], repeats.get("standard_error"), len(repeats["values"]))

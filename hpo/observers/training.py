@@ -16,7 +16,7 @@ from hpo.observers.snippets import as_attached, as_python, as_yaml
 from hpo.observers.summary import costs, how_to_look, trained_as
 from hpo.search import Controller, TrialRun, status_of
 from hpo.strategies import Cut, Plan
-from hpo.text import count, details_text, holds_secret, short
+from hpo.text import NO_MODEL, count, details_text, holds_secret, short
 from trainers.gangs import Report
 from trainers.trainer import Trainer
 
@@ -77,6 +77,7 @@ def training_of(controller: Controller, trainer: Trainer) -> dict[str, Any] | No
         "metrics": run.metrics,
         "checkpoint": run.checkpoint or "",
         "trainer": trained_as(trainer, trainer.hyperparameters, run.resource),
+        "command": trainer.command(trainer.hyperparameters),
         "load": trainer.load_code(run.checkpoint) if run.checkpoint else "",
         "details": run.details,
     }
@@ -139,16 +140,19 @@ def show_model(name: str, summary: Mapping[str, Any], store: str | None = None) 
     secret = bool(store) and holds_secret(str(store))
     hint = ", with the store's URL in WARMBAND_STORE" if secret else ""
     attached = as_attached(name, training["trainer"], None if secret else store, of=MODEL_CLASS)
-    parts = [
-        (f"its model, in {training['checkpoint']}{hint}:", f"from hpo import {MODEL_CLASS}\nmodel = {attached}.model()")
-    ]
+    parts = []
+    if not training.get("details", {}).get(NO_MODEL):
+        code = f"from hpo import {MODEL_CLASS}\nmodel = {attached}.model()"
+        parts.append((f"its model, in {training['checkpoint']}{hint}:", code))
     if training.get("load"):
         imported, _, code = training["load"].partition("\n")
         parts.append((f"or without Warmband, after {imported}:", code))
     parts += [
-        ("the same training in a job file, under trainer:", f"  hyperparameters:\n{as_yaml(training['trainer'])}"),
+        ("the same training in a job file, under trainer:", as_yaml(training["trainer"], indent="  ")),
         ("in Python:", as_python(training["trainer"])),
     ]
+    if training.get("command"):
+        parts.append(("by hand:", training["command"]))
     text = Text()
     for heading, code in parts:
         text.append(f"{heading}\n", style="bold").append(f"{code}\n")

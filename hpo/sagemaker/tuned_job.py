@@ -221,10 +221,7 @@ class TunedJob(HasModel):
         trainer, own = estimator.chosen({**estimator.hyperparameters, **trial.hyperparameters})
         by_best = self.settings.options["objective_value"] == "best"
         units = (trial.best_resource or trial.resource) if by_best else trial.resource
-        length = dict.fromkeys(trainer.resource_names[:1], units)
-        return trainer.with_hyperparameters({**own, **length}).trained(
-            trial.checkpoint, dropped(trial.trial_id), trial.manifest
-        )
+        return trainer.as_trained(own, units).trained(trial.checkpoint, dropped(trial.trial_id), trial.manifest)
 
     def _model_of(self, training_job_name: str | None) -> tuple[str, str, Trainer]:
         trial = chosen_of(self._store, self._name(), training_job_name)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         lag_for as lag_for,
     )
     from hpo.strategies.openings import Openings as Openings, by_clock as by_clock, by_number as by_number
-    from hpo.strategies.random_strategy import at_random as at_random
+    from hpo.strategies.random_strategy import UnknownLengthError as UnknownLengthError, at_random as at_random
     from hpo.strategies.ray_tune import (
         Guard as Guard,
         RayTuneStrategy as RayTuneStrategy,

@@ -8,6 +8,10 @@ from hpo.ranges import ParameterRange, search_space
 from hpo.strategies.hyperband import Plan, run_all
 from hpo.strategies.strategy import Prepared, Strategy, Task
 from trainers.errors import ConfigurationError
+from trainers.length import no_length
+
+MAX_RESOURCE = "max_resource in HyperbandStrategyConfig"
+"""The setting of Hyperband and ASHA that says how long a trial trains."""
 
 
 class RandomStrategy(Strategy):
@@ -26,20 +30,30 @@ class RandomStrategy(Strategy):
         return at_random(task)
 
 
-def length(units: int | None) -> int:
+class UnknownLengthError(ConfigurationError):
+    """Nothing says how long a trial trains; the trainer knows the words for what would.
+
+    Args:
+        settings: arguments of the strategy that would say it, in words.
+    """
+
+    def __init__(self, *settings: str) -> None:
+        self.settings = settings
+        super().__init__(no_length((), {}, settings))
+
+
+def length(units: int | None, *settings: str) -> int:
     """Units of a trial that runs to its end.
 
     Args:
         units: what says so, if anything does.
+        settings: arguments of the strategy that would say it, in words.
 
     Raises:
-        ConfigurationError: nothing does.
+        UnknownLengthError: nothing does.
     """
     if units is None:
-        raise ConfigurationError(
-            "nothing says how long a trial trains: give max_resource in HyperbandStrategyConfig, "
-            "or num_round in the trainer's hyperparameters"
-        )
+        raise UnknownLengthError(*settings)
     return units
 
 

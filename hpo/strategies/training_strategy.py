@@ -7,6 +7,7 @@ from typing import Any
 
 from hpo.ranges import ParameterRange
 from hpo.strategies.hyperband import MOST_RESOURCE, Bracket, Plan
+from hpo.strategies.random_strategy import length
 from hpo.strategies.strategy import Prepared, Strategy, Task
 from trainers.checking import check_whole
 from trainers.errors import ConfigurationError
@@ -68,10 +69,7 @@ class TrainingStrategy(Strategy):
 
     def plan(self, ranges: Mapping[str, ParameterRange], max_jobs: int, units: int | None) -> Plan:
         """See `Strategy.plan`: one bracket of one trial, a rung a checkpoint."""
-        if units is None:
-            raise ConfigurationError(
-                "nothing says how long to train: give num_round, or epochs, in the trainer's hyperparameters"
-            )
+        units = length(units)
         if units > MOST_RESOURCE:
             raise ConfigurationError(f"hyperparameters ask for {units} units; give at most {MOST_RESOURCE}")
         every = self._every or -(-units // CHECKPOINTS)

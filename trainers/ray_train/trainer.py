@@ -15,6 +15,7 @@ from trainers.checkpoint import UNKNOWN, load
 from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, Gangs, Program, RayGangs, check_gpu_parts
+from trainers.length import Length
 from trainers.ray_train.loop import Loop, is_json, loop_of, named
 from trainers.trainer import Trainer
 
@@ -125,6 +126,11 @@ class RayTrainTrainer(Trainer):
     def patience(self) -> float:
         """See `Trainer.patience`; the worker itself ends a function that does not report, a little earlier."""
         return self.report_timeout_s + 60.0
+
+    @property
+    def lengths(self) -> tuple[Length, ...]:
+        """See `Trainer.lengths`: its function gets the hyperparameter as it is."""
+        return (Length(names=self.resource_names, received=True),)
 
     def workers_for(self, hyperparameters: Mapping[str, Any]) -> int:
         """See `Trainer.workers_for`: those of its `scaling_config`, whatever its configuration calls `num_workers`."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
-    from trainers.script.environment import LENGTHS as LENGTHS
+    from trainers.script.lengths import LENGTHS as LENGTHS, program_length as program_length
     from trainers.script.trainer import ScriptTrainer as ScriptTrainer
 
 load_when_used(__name__)

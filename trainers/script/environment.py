@@ -18,9 +18,6 @@ from trainers.script.launchers import Place
 TYPED = "warmband_hyperparameters.json"
 """The file of the hyperparameters as they are; in SageMaker's all are strings."""
 
-LENGTHS = ("epochs", "num_epochs", "num_train_epochs", "max_steps", "num_boost_round")
-"""Hyperparameters that say how many units a program trains; the first that there is counts."""
-
 _LOG_LEVEL = 20  # INFO, as SageMaker's.
 _NEGATIVE = re.compile(r"-\d+|-\d*\.\d+")
 """What Python's argparse takes for a negative number; all else that begins with a dash it takes for an option."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 import tarfile
 from collections.abc import Iterable, Mapping
@@ -100,6 +101,16 @@ def mentions_checkpoints(source: Path) -> bool:
     return False
 
 
+def names_in(source: Path, pattern: re.Pattern[bytes]) -> set[str]:
+    """Return what a pattern finds in the texts of a source folder; a file that cannot be read has nothing."""
+    found: set[str] = set()
+    for path in _files_in(source):
+        with suppress(OSError):
+            if path.stat().st_size <= LARGEST_TEXT:
+                found |= {name.decode() for name in pattern.findall(path.read_bytes())}
+    return found
+
+
 def _files_in(folder: Path) -> list[Path]:
     """Its files, no sockets, and no links to nowhere; folders that are links count once on each way down."""
     found = []
@@ -170,6 +181,11 @@ def _add_link(archive: tarfile.TarFile, path: Path, arcname: str, kept_folders: 
             return
     if target.is_file():
         archive.add(target, arcname=arcname, recursive=False)
+
+
+def holds_files(folder: Path) -> bool:
+    """Whether there is any file in a folder, or in one of its folders."""
+    return any(files for _, _, files in os.walk(folder))
 
 
 def restore(storage: PatientStorage, checkpoint: str, manifest: Manifest, folder: Path) -> None:

@@ -197,13 +197,6 @@ class Leader:
                 "reports steps that jump, and all units between have the values of the later one; say how many steps "
                 f"are a unit: {counter}",
             )
-        length, reported = max(self._ends_at or 0, self._assignment.stop), self._units.reached
-        if self.followed.ended and 2 * reported <= length:
-            self.followed.warn(
-                "length",
-                f"ended by itself after {reported} of {length} units, and its last values count for the others: if it "
-                "reports once in many steps, give its length in reports",
-            )
         return verdict
 
     def _decided(self) -> Verdict:

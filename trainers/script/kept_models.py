@@ -13,8 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from trainers.checkpoint import Manifest, damaged, load, manifest_of
+from trainers.errors import CheckpointError
 from trainers.home import home
-from trainers.script.folders import part_of, unpack
+from trainers.script.folders import holds_files, part_of, unpack
+
+NO_MODEL = "no_model"
+"""Key of a trial's details: whether the program has left nothing in `SM_MODEL_DIR`."""
 
 _MODEL = "model"
 """The folder of the model in a part."""
@@ -28,7 +32,7 @@ def model_folder(checkpoint: str, manifest: Manifest) -> Path:
         manifest: of it; `UNKNOWN` reads the one that is there.
 
     Raises:
-        CheckpointError: it is cut short, changed or missing.
+        CheckpointError: it is cut short, changed or missing, or the program left no model.
         StorageError: it cannot be read.
     """
     data = _part(checkpoint, manifest)
@@ -42,13 +46,21 @@ def model_folder(checkpoint: str, manifest: Manifest) -> Path:
                 made.rename(place)
         finally:
             shutil.rmtree(made, ignore_errors=True)
+    if not holds_files(place / _MODEL):
+        raise CheckpointError(
+            f"the model of {checkpoint} is empty: the program wrote nothing to SM_MODEL_DIR. If it saves its model "
+            "elsewhere, let it save it there; if it saves it at its end, a trial has to come to that end: give the "
+            "trainer's length, the name of the hyperparameter that sets it or the number of its reports, or let the "
+            "program save with each report"
+        )
     return place / _MODEL
 
 
 def packed_model(checkpoint: str, manifest: Manifest) -> bytes:
     """A trial's model as a tar.gz archive: what the program wrote to `SM_MODEL_DIR`, at its top.
 
-    A link to another file of the model stays one; one to a checkpoint becomes the file.
+    A link to another file of the model stays one; one to a checkpoint becomes the file. Of a program that left no model
+    it is empty, as SageMaker's is.
 
     Args:
         checkpoint: URI of it.

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from trainers import steady
 from trainers.channels import FETCH_SECONDS, PlacedChannel
@@ -18,8 +17,20 @@ from trainers.gangs import Assignment, Report, Segment, WorkerContext, never, on
 from trainers.process import Scratch
 from trainers.script.checkpoint_reads import CheckpointReads
 from trainers.script.environment import Folders
-from trainers.script.folders import clear, folders_of, kept, make, part_of, put_channels, restore, spread_of, unpack
+from trainers.script.folders import (
+    clear,
+    folders_of,
+    holds_files,
+    kept,
+    make,
+    part_of,
+    put_channels,
+    restore,
+    spread_of,
+    unpack,
+)
 from trainers.script.following import Followed, Follower, Leader, Verdict
+from trainers.script.kept_models import NO_MODEL
 from trainers.script.metric_lines import ReportsFile
 from trainers.script.noted import Noted
 from trainers.script.parts import MEET_SECONDS, Parts, ScriptSettings
@@ -28,6 +39,8 @@ from trainers.script.process import Guard, ProgramProcess
 from trainers.script.standing import Running, Standing
 from trainers.script.units import Units
 
+ENDED = "ended_by_itself"
+"""Key of a trial's details: where its program ended, if that was before a rung."""
 ATTEMPTS = 3
 """Starts of a program whose port another process took first."""
 
@@ -122,6 +135,9 @@ class ScriptProgram:
                 hyperparameters=assignment.hyperparameters,
                 past=followed.past,
             )
+            empty = session.context.rank == 0 and not holds_files(Path(folders.model))
+            if empty or assignment.start:  # What a segment before said of it holds no more.
+                followed.details[NO_MODEL] = empty
             manifest = self._saved(checkpoint, folders, noted)
             if session.standing is not None:
                 session.standing.wait(assignment, checkpoint, noted)
@@ -284,7 +300,7 @@ class ScriptProgram:
             return session.standing.running
         reached = max(assignment.start, last.step if last else 0)
         settings, past = self._settings, noted.past_of(assignment)
-        resumed = any(session.peers.gathered(_holds_file(folders.checkpoint), MEET_SECONDS, "its checkpoint"))
+        resumed = any(session.peers.gathered(holds_files(Path(folders.checkpoint)), MEET_SECONDS, "its checkpoint"))
         watches = resumed and session.context.rank == 0
         reads = CheckpointReads(Path(folders.checkpoint)) if watches else None
         units = Units(
@@ -328,7 +344,6 @@ class ScriptProgram:
         halted: Callable[[], bool],
     ) -> Leader:
         settings, part = self._settings, running.part
-        lengths = (_units(assignment.hyperparameters.get(name)) for name in settings.length)
         assert part.process is not None, "every launcher starts something on worker 0"
         return Leader(
             assignment,
@@ -340,7 +355,7 @@ class ScriptProgram:
             reports_file=running.reports_file,
             checkpoints=Path(running.folders.checkpoint),
             awaited=[rank for rank, role in enumerate(part.roles) if role not in ("server", "none")],
-            whole=next((length for length in lengths if length), None),
+            whole=settings.length.of(assignment.hyperparameters),
             timeout=settings.report_timeout_s,
             grace=settings.grace_period_s,
             on_report=on_report,
@@ -375,19 +390,6 @@ class ScriptProgram:
         return self._session
 
 
-def _holds_file(folder: str) -> bool:
-    """Whether a folder holds a file, at any depth."""
-    return any(files for _, _, files in os.walk(folder))
-
-
-def _units(length: Any) -> int:
-    """What a hyperparameter says of a program's length; 0 where it says nothing, as -1 or "auto" does."""
-    try:
-        return max(0, int(length))
-    except (TypeError, ValueError, OverflowError):
-        return 0
-
-
 def _led(leader: Leader) -> Verdict:
     """Its verdict, which all ranks have to hear, also where a file cannot be read."""
     try:
@@ -406,6 +408,8 @@ def _fill(assignment: Assignment, followed: Followed, last: Report | None, on_re
     """Of a program that ended early, the last values count for the rest."""
     last = followed.reports[-1] if followed.reports else last
     assert last is not None, "one that ends without a report has failed"
+    if last.step < assignment.stop:
+        followed.details[ENDED] = f"at unit {last.step}"
     for step in range(last.step + 1, assignment.stop + 1):
         followed.reports.append(replace(last, step=step))
         on_report(followed.reports[-1])

@@ -17,9 +17,11 @@ from trainers.checkpoint import UNKNOWN
 from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, Gangs, Program, resources_per_worker
-from trainers.script.environment import LENGTHS, arguments_of
+from trainers.script.command import command_line
+from trainers.script.environment import arguments_of
 from trainers.script.folders import mentions_checkpoints, packed
 from trainers.script.launchers import LauncherOptions, check_launcher
+from trainers.script.lengths import LENGTHS, ProgramLength, program_length
 from trainers.script.metric_lines import MetricDefinitions
 from trainers.script.steps import StepCounter
 from trainers.trainer import Trainer
@@ -52,6 +54,8 @@ class ScriptTrainer(Trainer):
         processes_per_worker: processes of the program on each worker, one for each GPU, say.
         parameter_servers: for "tensorflow", how many of the workers are parameter servers; rank 0 is then the chief.
         environment: variables beside SageMaker's.
+        length: the name of the hyperparameter that sets the program's length, such as "max_iters", or the number of
+            reports of a trial; None is the first of `LENGTHS` that a configuration has.
         keep_loaded: whether the program stays loaded on its gang, and is run in the same processes for one trial after
             the other; see docs/your-own-program.md for what that takes.
         runtime_env: Ray's environment for the workers, such as `{"pip": ["lightning"]}`; it is made when a gang starts,
@@ -85,6 +89,7 @@ class ScriptTrainer(Trainer):
         processes_per_worker: int = 1,
         parameter_servers: int = 0,
         environment: Mapping[str, str] | None = None,
+        length: str | int | None = None,
         keep_loaded: bool = False,
         runtime_env: Mapping[str, Any] | None = None,
         report_timeout_s: float = REPORT_SECONDS,
@@ -100,6 +105,9 @@ class ScriptTrainer(Trainer):
         self.step = None if step is None else dict(step)
         self.processes_per_worker, self.parameter_servers = processes_per_worker, parameter_servers
         self.environment = _checked_environment(environment)
+        self.length = length
+        self._length = program_length(length, int if self._steps.whole else self._steps.units_of_length)
+        self.resource_names = self._length.names
         self.keep_loaded = keep_loaded
         self.runtime_env = _checked_runtime_env(runtime_env)
         for name, seconds in (("report_timeout_s", report_timeout_s), ("grace_period_s", grace_period_s)):
@@ -111,7 +119,7 @@ class ScriptTrainer(Trainer):
         super().__init__(scaling=scaling, hyperparameters=hyperparameters)
         if keep_loaded:
             self._check_kept()
-        check_launcher(launcher, self._launcher_options, workers=self.workers, processes=processes_per_worker)
+        check_launcher(launcher, self.launcher_options, workers=self.workers, processes=processes_per_worker)
 
     def _check_kept(self) -> None:
         """Refuses to keep what cannot be run twice in one process."""
@@ -127,7 +135,8 @@ class ScriptTrainer(Trainer):
             )
 
     @property
-    def _launcher_options(self) -> LauncherOptions:
+    def launcher_options(self) -> LauncherOptions:
+        """What its launcher has to know beside the program."""
         return LauncherOptions(
             parameter_servers=self.parameter_servers, environment=self.environment, as_root=os.geteuid() == 0
         )
@@ -142,6 +151,7 @@ class ScriptTrainer(Trainer):
             "processes_per_worker": self.processes_per_worker,
             "parameter_servers": self.parameter_servers,
             "environment": self.environment,
+            "length": self.length,
             "keep_loaded": self.keep_loaded,
             "runtime_env": self.runtime_env,
             "report_timeout_s": self.report_timeout_s,
@@ -154,6 +164,7 @@ class ScriptTrainer(Trainer):
             "processes_per_worker": 1,
             "parameter_servers": 0,
             "environment": {},
+            "length": None,
             "keep_loaded": False,
             "runtime_env": {},
             "report_timeout_s": REPORT_SECONDS,
@@ -165,6 +176,19 @@ class ScriptTrainer(Trainer):
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
         """See `Trainer.check`: what cannot be written as an argument."""
         arguments_of(hyperparameters)
+
+    @property
+    def lengths(self) -> tuple[ProgramLength, ...]:
+        """See `Trainer.lengths`."""
+        return (self._length,)
+
+    def retraining(self, hyperparameters: Mapping[str, Any], units: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        """See `Trainer.retraining`: with all that the program received, and a length where nothing says one."""
+        return dict(hyperparameters), {"length": units} if self._length.of(hyperparameters) is None else {}
+
+    def command(self, hyperparameters: Mapping[str, Any]) -> str:
+        """See `Trainer.command`: the program's own command line."""
+        return command_line(self, hyperparameters)
 
     def metrics(self, channels: Iterable[str]) -> list[str] | None:
         """See `Trainer.metrics`; a program without definitions says itself what it reports."""
@@ -207,13 +231,13 @@ class ScriptTrainer(Trainer):
                 entry_point=self.entry_point,
                 source=packed(source, self.entry_point),
                 launcher=self.launcher,
-                options=self._launcher_options,
+                options=self.launcher_options,
                 definitions=self._definitions,
                 environment=self.environment,
                 processes=self.processes_per_worker,
                 steps=self._steps,
                 gpus=int(resources_per_worker(self.scaling).get("GPU", 0)),
-                length=self.resource_names,
+                length=self._length,
                 keep_loaded=self.keep_loaded,
                 report_timeout_s=self.report_timeout_s,
                 grace_period_s=self.grace_period_s,
@@ -234,13 +258,17 @@ class ScriptTrainer(Trainer):
         return super().start_gangs(name, channels, on, notify, priority, patient)
 
     def load_model(self, checkpoint: str) -> Path:
-        """The folder of what the program wrote to `SM_MODEL_DIR`, below `WARMBAND_HOME`."""
+        """The folder of what the program wrote to `SM_MODEL_DIR`, below `WARMBAND_HOME`.
+
+        Raises:
+            CheckpointError: it is cut short, changed or missing, or the program wrote nothing there.
+        """
         from trainers.script.kept_models import model_folder
 
         return model_folder(checkpoint, self._manifest if checkpoint == self.checkpoint else UNKNOWN)
 
     def packed_model(self) -> bytes:
-        """The trained model as a tar.gz archive of what the program wrote to `SM_MODEL_DIR`; raises as `model` does."""
+        """The trained model as a tar.gz archive of what the program wrote to `SM_MODEL_DIR`, if anything."""
         from trainers.script.kept_models import packed_model
 
         if not self.checkpoint:

@@ -11,6 +11,7 @@ from trainers.channels import ROLES, SHARDED, WHOLE, Channel, LabelRule, PlacedC
 from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, Program, recorded_scaling
+from trainers.length import Length
 from trainers.parts import ESTIMATOR, PARTS, of_one, prefixed
 from trainers.registry import trainer_from_json
 from trainers.several.program import SeveralPrograms
@@ -142,11 +143,9 @@ class SeveralTrainers(Trainer):
         return trainer.length_of(own)
 
     @property
-    def lengths(self) -> tuple[tuple[str, ...], ...]:
+    def lengths(self) -> tuple[Length, ...]:
         """See `Trainer.lengths`."""
-        return tuple(
-            tuple(prefixed(name, dict.fromkeys(trainer.resource_names))) for name, trainer in self.trainers.items()
-        )
+        return tuple(length.of_part(name) for name, trainer in self.trainers.items() for length in trainer.lengths)
 
     @property
     def usual_units(self) -> int | None:

@@ -13,9 +13,10 @@ from rich.text import Text
 from hpo.cli.views.trials import act_lines, failures, waiting_lines
 from hpo.cli.views.words import STYLES, ago, cost_text, settings, status_text, value_text
 from hpo.jobs import raises
-from hpo.record import EARLIER_BEST, LedgerKind, holder_of, is_training, repeats_of, tags_of, when
+from hpo.record import EARLIER_BEST, LedgerKind, TrialRow, holder_of, is_training, repeats_of, tags_of, when
 from hpo.sagemaker import Snapshot
 from hpo.text import (
+    NO_MODEL,
     count,
     details_text,
     enumerated,
@@ -69,9 +70,11 @@ def _found(snapshot: Snapshot) -> dict[str, RenderableType]:
     reached = best.best_resource if spec["objective_value"] == "best" and best.best_resource else best.resource
     rows: dict[str, RenderableType] = {
         "objective": goal,
-        "best": f"{value}, {best.trial_id} after {reached} units",
+        "best": f"{value}, {best.trial_id} at unit {reached} of {snapshot.job.plan.get('max_resource', reached)}",
         "hyperparameters": settings(best.hyperparameters),
     }
+    if command := (summary.get("best") or {}).get("command"):
+        rows["by hand"] = command
     if snapshot.job.spec.get(EARLIER_BEST) and (overall := snapshot.overall_best):
         where = "of this job" if overall is best else f"of the parent {overall.job}"
         rows["overall best"] = f"{value_text(snapshot.objective(overall))}, {overall.trial_id} {where}"
@@ -86,7 +89,7 @@ def _found(snapshot: Snapshot) -> dict[str, RenderableType]:
         rows["un-tuned"] = f"{value_text(untuned['value'])} after {untuned['resource']} units"
     elif untuned:
         rows["un-tuned"] = untuned_text(untuned)
-    return {**rows, "model": best.checkpoint}
+    return {**rows, **_model(best)}
 
 
 def _trained(snapshot: Snapshot) -> dict[str, RenderableType]:
@@ -104,7 +107,14 @@ def _trained(snapshot: Snapshot) -> dict[str, RenderableType]:
         rows["objective"] = f"{value_text(value)}, the {goal}"
     if details := details_text(trial.details):
         rows["details"] = details
-    return {**rows, "model": trial.checkpoint}
+    if command := (snapshot.job.summary.get("training") or {}).get("command"):
+        rows["by hand"] = command
+    return {**rows, **_model(trial)}
+
+
+def _model(trial: TrialRow) -> dict[str, RenderableType]:
+    """Where a trial's model is; its details say where it has none."""
+    return {"checkpoint" if trial.details.get(NO_MODEL) else "model": trial.checkpoint}
 
 
 def _training(snapshot: Snapshot) -> dict[str, RenderableType]:

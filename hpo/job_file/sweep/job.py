@@ -57,6 +57,8 @@ def job_of_sweep(path: str | Path, *, units: int | None = None) -> str:
     parameters = parameters_of(sweep)
     trainer = trainer_of(sweep, parameters)
     tuning = tuning_of(sweep, parameters, trainer.get("hyperparameters", parameters.constants), units)
+    if units is not None and "hyperband" not in tuning:
+        trainer["length"] = units
     if sweep.problems or sweep.file.problems:
         raise sweep.file.refusal(sweep.problems)
     _say_reports(sweep, str(tuning["objective_metric_name"]))

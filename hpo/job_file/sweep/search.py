@@ -47,7 +47,9 @@ def tuning_of(
     elif whole is None:
         _refuse_length(sweep, ("parameters",))
     else:
-        found |= _to_the_end(sweep, method, units)
+        found["strategy"] = strategy
+        if units is not None:
+            sweep.note((), f"--units: every trial trains {units} units, as trainer.length says")
     if strategy == "Grid":
         _check_grid(sweep, parameters)
     else:
@@ -99,18 +101,6 @@ def _refuse_length(sweep: Sweep, keys: tuple[str, ...]) -> None:
         f"{dotted(keys)}: nothing says how often a trial reports its metric: no parameter is called "
         f"{', '.join(LENGTHS)}; give --units N, at least as many as a run logs",
     )
-
-
-def _to_the_end(sweep: Sweep, method: str, units: int | None) -> dict[str, Any]:
-    """A strategy that stops no trial; only Hyperband takes a length that is no hyperparameter."""
-    if units is None:
-        return {"strategy": METHODS[method]}
-    if method == "grid":
-        text = f"method is grid, which takes a trial's length from a parameter called {', '.join(LENGTHS)}; give one"
-        sweep.refuse(("method",), f"{text}, or method: random")
-        return {}
-    sweep.note((), f"--units: every trial trains {units} units; strategy Hyperband with one rung stops none")
-    return _hyperband(method, units, units, ETA)
 
 
 def _hyperband(method: str, least: int, most: int, eta: int) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from hpo.ranges import CategoricalParameter, IntegerParameter, ParameterRange, corners, extremes
 from trainers.checking import did_you_mean, is_whole
 from trainers.errors import ConfigurationError
+from trainers.length import Length
 
 if TYPE_CHECKING:
     from hpo.strategies import Plan
@@ -86,9 +87,7 @@ def gang_sizes(estimator: Trainer, ranges: Mapping[str, ParameterRange]) -> tupl
     return min(sizes), max(sizes)
 
 
-def longest(
-    lengths: Iterable[Sequence[str]], ranges: Mapping[str, ParameterRange], static: Mapping[str, Any]
-) -> int | None:
+def longest(lengths: Iterable[Length], ranges: Mapping[str, ParameterRange], static: Mapping[str, Any]) -> int | None:
     """Units of the longest trial where the strategy does not say.
 
     Args:
@@ -96,40 +95,50 @@ def longest(
         ranges: the tuned ones.
         static: the trainer's own hyperparameters.
     """
-    of_each = [_longest(names, ranges, static) for names in lengths]
+    of_each = [_longest(length, ranges, static) for length in lengths]
     return None if None in of_each else max(units for units in of_each if units is not None)
 
 
-def _longest(names: Iterable[str], ranges: Mapping[str, ParameterRange], static: Mapping[str, Any]) -> int | None:
-    """Units of the longest trial of one kind of training, by the first of these hyperparameters that there is."""
-    for name in names:
+def _longest(length: Length, ranges: Mapping[str, ParameterRange], static: Mapping[str, Any]) -> int | None:
+    """Units of the longest trial of one kind of training, by the first of its hyperparameters that there is."""
+    for name in length.names:
         match ranges.get(name, static.get(name)):
             case IntegerParameter() as bounds:
-                return int(bounds.max_value)
+                values: list[Any] = [bounds.max_value]
             case CategoricalParameter() as bounds:
-                return max(int(value) for value in bounds.values if value is not None)
-            case int(units):
-                return units
-    return None
+                values = list(bounds.values)
+            case value:
+                values = [value]
+        units = [length.in_units(name, value) for value in values if value is not None]
+        if known := [each for each in units if each is not None]:
+            return max(known)
+    return length.units
 
 
 def inert_lengths(
-    names: Sequence[str],
+    length: Length,
     ranges: Mapping[str, ParameterRange],
     static: Mapping[str, Any],
     rationed_by: str,
     max_resource: int,
 ) -> list[str]:
-    """Warnings about tuned lengths that change nothing.
+    """Warnings about tuned lengths that change nothing, or less than they seem to.
 
     Args:
-        names: hyperparameters that say how long a trial trains, the one that counts first.
+        length: the hyperparameters that say how long a trial trains, the one that counts first.
         ranges: the tuned ones.
         static: the trainer's own hyperparameters.
         rationed_by: the strategy, where it says how long each trial trains; empty where it does not.
         max_resource: units of a trial that runs to the end.
     """
+    names = length.names
     tuned = [name for name in names if name in ranges]
+    if rationed_by and length.received:
+        return [
+            f"{name} is tuned: {rationed_by} trains a trial until its rungs, at most {max_resource} units, and of a "
+            "program that ends before, the last values count on"
+            for name in tuned
+        ]
     if rationed_by:
         return [
             f"{name} is tuned and has no effect: {rationed_by} trains until its rungs, at most {max_resource} units; "
@@ -138,11 +147,9 @@ def inert_lengths(
         ]
     counts = next((name for name in names if name in ranges or static.get(name) is not None), None)
     told = f"tuned as {counts}" if counts in ranges else f"static {counts}={static.get(counts or '')}"
-    return [
-        f"{name} is tuned and has no effect: {told} goes before it; leave one of the two out"
-        for name in tuned
-        if name != counts
-    ]
+    effect = "says nothing of the length" if length.received else "has no effect"
+    remedy = "name the right one as the trainer's length" if length.received else "leave one of the two out"
+    return [f"{name} is tuned and {effect}: {told} goes before it; {remedy}" for name in tuned if name != counts]
 
 
 def pause_warnings(obstacle: str, plan: Plan, pausing: str, *, beyond_plan: bool, stands: bool) -> list[str]:

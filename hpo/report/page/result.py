@@ -13,7 +13,7 @@ from hpo.report.page.cells import decimal
 from hpo.report.page.conclusion import places, standard_error
 from hpo.report.page.page import Block, Section
 from hpo.strategies import mean
-from hpo.text import count, details_text, in_bytes, money, range_text, short
+from hpo.text import NO_MODEL, count, details_text, in_bytes, money, range_text, short
 from trainers.parts import ESTIMATOR, parts_of
 
 
@@ -50,18 +50,22 @@ def configuration(data: JobData) -> Section:
         for name in names
     ]
     table = Table(["hyperparameter", "best", "un-tuned", "range"], rows)
-    trainer = (data.job.summary.get("best") or {}).get("trainer")
+    best_one = data.job.summary.get("best") or {}
     note = f"{best.trial_id}, the best trial{'' if data.job.ended_at else ' so far'}."
-    return Section("Configuration", [table, *(_codes(data, trainer) if trainer else ())], note=note)
+    return Section("Configuration", [table, *(_codes(data, best_one) if "trainer" in best_one else ())], note=note)
 
 
-def _codes(data: JobData, trainer: dict[str, Any]) -> Iterator[Block]:
+def _codes(data: JobData, best: dict[str, Any]) -> Iterator[Block]:
     from hpo.observers import as_attached, as_python, as_yaml  # imports Ray
 
+    trainer = best["trainer"]
     attached = f"{as_attached(data.title, trainer, strategy=data.job.spec['strategy'])}.best_estimator()"
-    yield Code(f"hyperparameters:\n{as_yaml(trainer)}", "YAML", "In a job file, under trainer")
+    yield Code(as_yaml(trainer), "YAML", "In a job file, under trainer")
     yield Code(as_python(trainer), "Python", "In Python")
-    yield Code(f"from hpo import HyperparameterTuner\nmodel = {attached}.model()", "Python", "Its model, trained")
+    if best.get("command"):
+        yield Code(best["command"], "sh", "By hand")
+    if not best.get("details", {}).get(NO_MODEL):
+        yield Code(f"from hpo import HyperparameterTuner\nmodel = {attached}.model()", "Python", "Its model, trained")
 
 
 def _scores(data: JobData) -> Iterator[Block]:

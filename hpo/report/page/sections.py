@@ -21,7 +21,7 @@ from hpo.report.page.training import (
     training_verdict,
 )
 from hpo.report.pictures import Figure
-from hpo.text import first_line
+from hpo.text import NO_MODEL, first_line
 
 FIGURES = {
     "Learning": ("learning-curves", "brackets"),
@@ -92,7 +92,9 @@ def _trials(data: JobData) -> Section:
     columns += [f"{data.unit}s", *(["began from"] if forked else []), *(["bracket"] if bracketed else [])]
     columns += [Column("worker-seconds", 2)]
     stopped = any(trial.stopped for trial in data.trials)
-    columns += [*(["given"] if given else []), *(["stopped by"] if stopped else []), *names]
+    lacking = any(trial.details.get(NO_MODEL) for trial in data.trials)
+    columns += [*(["model"] if lacking else []), *(["given"] if given else [])]
+    columns += [*(["stopped by"] if stopped else []), *names]
     rows = [
         [
             trial.trial_id,
@@ -103,6 +105,7 @@ def _trials(data: JobData) -> Section:
             *([trial.origin or None] if forked else []),
             *([None if trial.bracket is None else trial.bracket + 1] if bracketed else []),
             data.billed_by_trial.get(trial.trial_id, 0.0),
+            *(["none" if trial.details.get(NO_MODEL) else None] if lacking else []),
             *([trial.given_as] if given else []),
             *([trial.stopped_by or None] if stopped else []),
             *(trial.hyperparameters.get(name) for name in names),

@@ -10,7 +10,7 @@ from hpo.report.data import JobData
 from hpo.report.page.blocks import Code, Column, Facts, Table
 from hpo.report.page.conclusion import places, price, score
 from hpo.report.page.page import Block, Section
-from hpo.text import details_text, first_line, in_bytes, money, short
+from hpo.text import NO_MODEL, details_text, first_line, in_bytes, money, short
 
 MODEL_CLASS = "TrainingJob"
 
@@ -52,14 +52,19 @@ def training_configuration(data: JobData) -> Section:
 
     values = data.job.spec["estimator"]["hyperparameters"]
     blocks: list[Block] = [Table(["hyperparameter", "value"], [[name, short(value)] for name, value in values.items()])]
-    trainer: dict[str, Any] = (data.job.summary.get("training") or {}).get("trainer") or {}
+    summary: dict[str, Any] = data.job.summary.get("training") or {}
+    trainer: dict[str, Any] = summary.get("trainer") or {}
     if trainer:
         attached = as_attached(data.title, trainer, of=MODEL_CLASS)
         blocks += [
-            Code(f"hyperparameters:\n{as_yaml(trainer)}", "YAML", "In a job file, under trainer"),
+            Code(as_yaml(trainer), "YAML", "In a job file, under trainer"),
             Code(as_python(trainer), "Python", "In Python"),
-            Code(f"from hpo import {MODEL_CLASS}\nmodel = {attached}.model()", "Python", "Its model, trained"),
         ]
+        if summary.get("command"):
+            blocks.append(Code(summary["command"], "sh", "By hand"))
+        if not summary.get("details", {}).get(NO_MODEL):
+            code = f"from hpo import {MODEL_CLASS}\nmodel = {attached}.model()"
+            blocks.append(Code(code, "Python", "Its model, trained"))
     return Section("Configuration", blocks if values else [])
 
 

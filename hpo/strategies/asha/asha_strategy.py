@@ -8,7 +8,7 @@ from typing import ClassVar
 from hpo.ranges import ParameterRange, search_space
 from hpo.strategies.asha.promotions import grown, lay_out_asynchronous
 from hpo.strategies.hyperband import HyperbandStrategy, Plan
-from hpo.strategies.random_strategy import length
+from hpo.strategies.random_strategy import MAX_RESOURCE, length
 from hpo.strategies.strategy import Prepared, Task
 
 TIMING = (
@@ -32,7 +32,7 @@ class AshaStrategy(HyperbandStrategy):
 
     def plan(self, ranges: Mapping[str, ParameterRange], max_jobs: int, units: int | None) -> Plan:
         """See `Strategy.plan`."""
-        config = self._config or self._from_trainer(length(units))
+        config = self._config or self._from_trainer(length(units, MAX_RESOURCE))
         return lay_out_asynchronous(max_jobs, config.min_resource, config.max_resource, config.reduction_factor)
 
     def grown(self, plan: Plan, max_jobs: int) -> Plan:

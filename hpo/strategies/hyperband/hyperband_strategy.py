@@ -10,7 +10,7 @@ from hpo.strategies.hyperband.layouts import lay_out, lay_out_cutting
 from hpo.strategies.hyperband.plan import Plan
 from hpo.strategies.model_strategy import by_model
 from hpo.strategies.openings import by_clock, by_number
-from hpo.strategies.random_strategy import at_random, length
+from hpo.strategies.random_strategy import MAX_RESOURCE, at_random, length
 from hpo.strategies.strategy import Prepared, Strategy, Task
 from trainers.checking import check_whole
 from trainers.errors import ConfigurationError
@@ -162,7 +162,7 @@ class HyperbandStrategy(Strategy):
 
     def plan(self, ranges: Mapping[str, ParameterRange], max_jobs: int, units: int | None) -> Plan:
         """See `Strategy.plan`."""
-        config = self._config or self._from_trainer(length(units))
+        config = self._config or self._from_trainer(length(units, MAX_RESOURCE))
         brackets = lay_out_cutting if self._suggestions == "model" else lay_out
         return brackets(max_jobs, config.min_resource, config.max_resource, config.reduction_factor)
 

@@ -6,6 +6,7 @@ change.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +23,7 @@ from ray.tune.schedulers import (
     TrialScheduler,
 )
 
+from trainers.checking import is_whole
 from trainers.errors import ConfigurationError
 
 Milestones = Callable[[Trial, int], int]
@@ -69,6 +71,13 @@ def holds(scheduler: TrialScheduler, resource: int) -> bool:
     `_Bracket.filled` counts those that live.
     """
     return isinstance(scheduler, HyperBandScheduler) and resource >= scheduler._max_t_attr
+
+
+def longest(scheduler: TrialScheduler) -> int | None:
+    """The units after which it ends every trial, where it was told them; None where they are its class's default."""
+    most = getattr(scheduler, "_max_t_attr", getattr(scheduler, "_max_t", None))
+    usual = inspect.signature(type(scheduler)).parameters.get("max_t")
+    return most if is_whole(most, 1) and usual is not None and most != usual.default else None
 
 
 def milestones(scheduler: TrialScheduler, longest: int) -> Milestones:

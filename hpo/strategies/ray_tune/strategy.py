@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from hpo.ranges import ParameterRange, search_space
 from hpo.strategies.hyperband import Plan, run_all
-from hpo.strategies.random_strategy import at_random
+from hpo.strategies.random_strategy import at_random, length
 from hpo.strategies.ray_tune.part import Part
 from hpo.strategies.strategy import Prepared, Strategy, Task
+from trainers.checking import is_whole
 from trainers.errors import ConfigurationError, in_words
 
 if TYPE_CHECKING:
@@ -35,6 +36,10 @@ _POPULATIONS = ("PopulationBasedTraining", "PB2")
 
 _STOP_ONLY = ("FIFOScheduler", "AsyncHyperBandScheduler", "ASHAScheduler", "MedianStoppingRule")
 """Schedulers that stop trials and pause none, but for the median rule with `hard_stop=False`."""
+
+
+_ENDING = ("AsyncHyperBandScheduler", "ASHAScheduler", "HyperBandScheduler", "HyperBandForBOHB")
+"""Schedulers that end every trial after `max_t` units."""
 
 
 class RayTuneStrategy(Strategy):
@@ -96,14 +101,11 @@ class RayTuneStrategy(Strategy):
 
     def plan(self, ranges: Mapping[str, ParameterRange], max_jobs: int, units: int | None) -> Plan:
         """See `Strategy.plan`; what its scheduler will stop is not known before."""
-        if units is None:
-            raise ConfigurationError(
-                "nothing says how long a trial trains: give num_round, or epochs, in the trainer's hyperparameters"
-            )
+        units = length(self._most if units is None else units, *self._lengths)
         if units == 1 and self._scheduler is not None:
             raise ConfigurationError(
                 f"scheduler {self._scheduler.name} stops trials at their reports, and a trial gives one, at its end; "
-                "leave scheduler out, or let the trainer's hyperparameters give more rounds, or epochs"
+                "leave scheduler out, or let a trial train more than one"
             )
         return run_all(max_jobs, units)
 
@@ -145,6 +147,26 @@ class RayTuneStrategy(Strategy):
             name=self._searcher.name if self._searcher else "",
         )
         return Prepared(searcher=searcher, scheduler=scheduler, plan=task.plan)
+
+    @property
+    def _most(self) -> int | None:
+        """The units after which its scheduler ends every trial, where it was told them."""
+        part = self._scheduler
+        if part is None or not self._lengths:
+            return None
+        if part.thing is not None:
+            from hpo.strategies.ray_tune import known
+
+            return known.longest(part.thing)
+        most = (part.arguments or {}).get("max_t")
+        return most if is_whole(most, 1) else None
+
+    @property
+    def _lengths(self) -> tuple[str, ...]:
+        """Its settings that may say how long a trial trains, in words."""
+        part = self._scheduler
+        ends = part is not None and part.name in _ENDING and part.place.startswith("ray.tune.schedulers")
+        return ("max_t of the scheduler",) if ends else ()
 
     @property
     def _parts(self) -> list[Part]:

@@ -162,7 +162,7 @@ def test_what_cannot_be_chosen_for_is_refused() -> None:
             (lambda: make(trainer=network(width=64)), ("autotune", "epochs", "width", "hyperparameter_ranges")),
             (
                 lambda: make(trainer=network(lr=0.1).with_hyperparameters({"epochs": None})),
-                ("max_resource", "HyperbandStrategyConfig", "num_round"),
+                ("how long", "epochs"),
             ),
             (lambda: make(strategy="Grid"), ("hyperparameter_ranges['eta']", "Grid", "step", "categorical")),
         ],

@@ -12,6 +12,9 @@ from hpo.jobs.checks import inert_lengths, longest
 from tests.support.bad_input import make
 from tests.support.refusals import mentions
 from trainers import XGBoostTrainer
+from trainers.length import Length
+
+ROUNDS = Length(names=XGBoostTrainer.resource_names)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +48,7 @@ def test_a_tuned_length_without_effect_is_warned_of(
     ranges: list[str], static: dict[str, Any], strategy: str, warned: list[tuple[object, ...]]
 ) -> None:
     tuned = dict.fromkeys(ranges, IntegerParameter(1, 7))
-    told = inert_lengths(XGBoostTrainer.resource_names, tuned, static, strategy.removeprefix("Random"), 9)
+    told = inert_lengths(ROUNDS, tuned, static, strategy.removeprefix("Random"), 9)
     assert len(told) == len(warned)
     for text, names in zip(told, warned, strict=True):
         mentions(text, *names)
@@ -63,7 +66,7 @@ def test_a_tuned_length_without_effect_is_warned_of(
     ],
 )
 def test_how_long_the_longest_trial_is(ranges: dict[str, Any], static: dict[str, Any], units: int | None) -> None:
-    assert longest((XGBoostTrainer.resource_names,), ranges, static) == units
+    assert longest((ROUNDS,), ranges, static) == units
 
 
 @pytest.mark.parametrize(

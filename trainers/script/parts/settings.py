@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from trainers.script.launchers import LauncherOptions
+from trainers.script.lengths import ProgramLength
 from trainers.script.metric_lines import MetricDefinitions
 from trainers.script.steps import StepCounter
 
@@ -24,7 +25,7 @@ class ScriptSettings:
         processes: of the program, on each worker.
         gpus: GPUs of each worker.
         steps: its step counter.
-        length: hyperparameters that say how many units the program trains.
+        length: says how many units a configuration trains until the program ends by itself.
         keep_loaded: whether it stays loaded between assignments.
         report_timeout_s: seconds to a report.
         grace_period_s: seconds between SIGTERM and SIGKILL.
@@ -39,7 +40,7 @@ class ScriptSettings:
     processes: int = 1
     gpus: int = 0
     steps: StepCounter = field(default_factory=StepCounter)
-    length: tuple[str, ...] = ()
+    length: ProgramLength = field(default_factory=ProgramLength)
     keep_loaded: bool = False
     report_timeout_s: float
     grace_period_s: float

@@ -16,7 +16,7 @@ from typing import Any
 
 from ray.train import ScalingConfig
 
-from hpo.serve.aws.creating.tables import Tables
+from hpo.serve.aws.creating.tables import LENGTH, Tables
 from hpo.serve.aws.errors import ServiceError, invalid
 from trainers import Channel, Folder, ScriptTrainer, XGBoostTrainer, storage
 from trainers.errors import WarmbandError
@@ -95,6 +95,8 @@ def _script(
             "AccessDeniedException", "programs of clients do not run here: the server has to have --allow-code", 403
         )
     launcher = next((one for flag, one in _LAUNCHERS.items() if _value(told.get(flag, "false")) is True), "python")
+    environment = dict(definition.get("Environment") or {})
+    length = environment.pop(LENGTH, None)
     return ScriptTrainer(
         program,
         source_dir=_source(source),
@@ -102,7 +104,8 @@ def _script(
         scaling=scaling,
         hyperparameters=own,
         metric_definitions=definition["AlgorithmSpecification"].get("MetricDefinitions"),
-        environment=definition.get("Environment"),
+        environment=environment,
+        length=int(length) if length and length.isdecimal() else length,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from hpo.record import JobRow, Store, actor
 from hpo.serve.apart import SECONDS, answer, ask
-from hpo.serve.aws.creating.tables import Image, Instance, Tables
+from hpo.serve.aws.creating.tables import LENGTH, Image, Instance, Tables
 from hpo.serve.aws.errors import ServiceError, as_service_error
 from trainers.errors import WarmbandError
 
@@ -88,7 +88,8 @@ def _created(given: dict[str, Any]) -> dict[str, Any]:
         _create(given)
     except (WarmbandError, ServiceError) as error:
         told = as_service_error(error)
-        return {"code": told.code, "message": str(told), "status": told.status}
+        message = str(told).replace("the trainer's length", f"{LENGTH} in the estimator's environment")
+        return {"code": told.code, "message": message, "status": told.status}
     return {}
 
 

@@ -13,6 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from hpo.yaml_core import load
 from trainers.errors import ConfigurationError
 
+LENGTH = "WARMBAND_LENGTH"
+"""The variable of an estimator's environment that says a program's length, as `trainer.length` of a job file does."""
+
 Kind = Literal["xgboost", "script"]
 
 

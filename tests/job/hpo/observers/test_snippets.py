@@ -22,7 +22,7 @@ VALUES = st.one_of(
 )
 def test_values_come_back_as_they_were(values: dict[str, Any]) -> None:
     configuration = {"trainer": "dict", "scaling": {}, "hyperparameters": values}
-    pasted = load(f"  hyperparameters:\n{as_yaml(configuration)}")["hyperparameters"]
+    pasted = load(as_yaml(configuration, indent="  "))["hyperparameters"]
     assert pasted == values
     assert [type(value) for value in pasted.values()] == [type(value) for value in values.values()]
     names: dict[str, Any] = {}

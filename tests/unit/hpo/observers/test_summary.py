@@ -100,7 +100,7 @@ def test_the_summary_of_a_whole_job() -> None:
     mentions(found["trials"], "8 completed", "22 stopped")
     mentions(found["units used"], 334, 900, "37.1%")
     best = summary["best"]
-    mentions(found["best"], f"{METRIC} {best['value']:.5f}", best["trial"], "30 units")
+    mentions(found["best"], f"{METRIC} {best['value']:.5f}", best["trial"], "unit 30 of 30")
     mentions(found["best"], f"eta={best['hyperparameters']['eta']:.4g}")
     mentions(found["un-tuned"], f"{METRIC} {0.25 * (1 - 0.9**30):.5f}", "static", "30 units")
     mentions(found["wall time"], "4 gangs", "training", f"{summary['first_step_seconds']:.1f} s")

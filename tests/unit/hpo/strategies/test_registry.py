@@ -80,8 +80,10 @@ def test_others_run_every_trial_to_the_end(strategy: str) -> None:
 
 @pytest.mark.parametrize("strategy", ["Bayesian", "Hyperband", "Random"])
 def test_a_job_without_a_length_says_where_to_give_one(strategy: str) -> None:
-    with refuses(ConfigurationError, field=("max_resource", "HyperbandStrategyConfig"), remedy="num_round"):
+    with refuses(ConfigurationError, field="length", remedy="hyperparameters") as refused:
         plan_for(strategy, None, 5, None)
+    assert ("max_resource in HyperbandStrategyConfig" in str(refused.value)) is (strategy == "Hyperband")
+    assert "num_round" not in str(refused.value), "what trains is not known here"
 
 
 def test_the_scheduler_has_the_plan_and_the_searcher_the_objective() -> None:

@@ -195,6 +195,18 @@ def test_a_program_comes_from_its_archive(data: Path, tables: Tables) -> None:
     assert again.settings.estimator.source_dir == trainer.source_dir
 
 
+@pytest.mark.parametrize(("told", "length", "units"), [("num-epochs", "num-epochs", 7), ("9", 9, 9)])
+def test_the_environment_says_a_programs_length(
+    data: Path, tables: Tables, told: str, length: str | int, units: int
+) -> None:
+    request = script(data)
+    request["HyperParameters"]["num-epochs"] = request["HyperParameters"].pop("epochs").replace("3", "7")
+    request["Environment"] = {"WARMBAND_LENGTH": told, "MODE": "x"}
+    trainer = training_of(request, tables, None)[0].settings.estimator
+    assert isinstance(trainer, ScriptTrainer)
+    assert (trainer.length, trainer.units, trainer.environment) == (length, units, {"MODE": "x"})
+
+
 def test_programs_run_where_the_server_allows_it(data: Path) -> None:
     with refuses(ServiceError, remedy="--allow-code") as refused:
         training_of(script(data), read_tables(None), None)
