@@ -23,6 +23,9 @@ STILL_RUNNING_SECONDS = 60.0
 TRAINED_AGAIN = ("units_trained_again", "repeated_reports")
 """Details of a trial that went on without a checkpoint of its rung: how many of its units were trained once more."""
 
+WARNINGS = "warnings"
+"""The detail of a trial with sentences that its program's user should read, each by a word for its kind."""
+
 SAME_FAILURES = 3
 """How many trials that fail, or diverge, with the same words are named."""
 
@@ -72,6 +75,8 @@ class Progress:
         self._countdown = Countdown()
         self._failures: Counter[str] = Counter()
         self._failed: set[str] = set()
+        self._warned: set[str] = set()
+        """Kinds of warnings that were said: other trials of the program would say the same."""
         self._been_up = False
         self._told_stop = self._told_away = self._told_again = False
 
@@ -95,6 +100,10 @@ class Progress:
                 f"warning: {run.id} trained {count(again, 'unit')} again, since it had no checkpoint of its rung; "
                 "others that are paused will, too: the details of each trial have the number"
             )
+        for kind, text in run.details.get(WARNINGS, {}).items():
+            if kind not in self._warned:
+                self._warned.add(kind)
+                self.say(f"warning: {run.id}: {text}")
 
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
         """See `Observer.reports`; the search counts them."""

@@ -21,6 +21,7 @@ from trainers.script.environment import LENGTHS, arguments_of
 from trainers.script.folders import mentions_checkpoints, packed
 from trainers.script.launchers import LauncherOptions, check_launcher
 from trainers.script.metric_lines import MetricDefinitions
+from trainers.script.output_log import logs_folder
 from trainers.trainer import Trainer
 
 REPORT_SECONDS = 1800.0
@@ -205,6 +206,7 @@ class ScriptTrainer(Trainer):
                 gpus=int(resources_per_worker(self.scaling).get("GPU", 0)),
                 length=self.resource_names,
                 keep_loaded=self.keep_loaded,
+                logs=logs_folder(),
                 report_timeout_s=self.report_timeout_s,
                 grace_period_s=self.grace_period_s,
             ),

@@ -24,6 +24,7 @@ class ScriptSettings:
         gpus: GPUs of each worker.
         length: hyperparameters that say how many units the program trains.
         keep_loaded: whether it stays loaded between assignments.
+        logs: the folder of all logs of programs, as the driver has it; empty for the worker's own.
         report_timeout_s: seconds to a report.
         grace_period_s: seconds between SIGTERM and SIGKILL.
     """
@@ -38,5 +39,6 @@ class ScriptSettings:
     gpus: int = 0
     length: tuple[str, ...] = ()
     keep_loaded: bool = False
+    logs: str = ""
     report_timeout_s: float
     grace_period_s: float

@@ -177,6 +177,9 @@ def test_matches_that_were_no_numbers_are_explained():
     for text in ("abc", "xyz"):
         assert not list(units.take(Reading(metrics={}, refused={"a": text})))
     mentions(units.explanation(), "'a'", 2, "'xyz'")
+    single = Units("")  # A single training compares nothing.
+    assert not list(single.take(Reading(metrics={}, refused={"a": "n.a"})))
+    mentions(single.explanation(), "'a'", "'n.a'")
 
 
 @given(st.lists(st.binary(max_size=12)), st.integers(1, 8))
