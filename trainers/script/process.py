@@ -299,9 +299,10 @@ class ProgramProcess:
                 self._show(chunk)
                 self._take(lines.take(chunk), read)
                 if not chunk:
-                    came.unregister(pipe)
                     del streams[pipe]
                     self._take(lines.end(), read)
+                    if streams:
+                        came.unregister(pipe)
             self._taking = False
         for lines, read in streams.values():
             self._take(lines.end(), read)

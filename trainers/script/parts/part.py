@@ -151,16 +151,17 @@ class Parts:
         program = (settings.entry_point, *arguments_of(assignment.hyperparameters))
         if settings.keep_loaded:
             program = (HOST,)
-        aside: Path | None = None
-        if mixes_ranks(settings.launcher, place):
-            aside = self._root / f"aside-{uuid.uuid4().hex}"
-            program = self._wrapped(program, folders)
+        mixes, entry = mixes_ranks(settings.launcher, place), Path(folders.code, program[0])
+        aside = self._root / f"aside-{uuid.uuid4().hex}" if mixes else None
+        program = wrapped(program) if mixes else program
         printing = Printing(settings.definitions.read, assignment.objective, place.rank)
         start = start_of(settings.launcher, program, place, options=settings.options)
         roles = peers.gathered(start.role if start else "none", MEET_SECONDS, "its start")
         process: ProgramProcess | KeptProcess | None = None
         problem: Exception | None = None
         try:
+            if aside is not None:
+                _lay_wrapper(entry)
             if start is not None and settings.keep_loaded:
                 process = self._kept(start, roles, printing, aside)
             elif start is not None:
@@ -185,12 +186,6 @@ class Parts:
                 process=process, place=place, roles=roles, machines=place.machines, printing=printing
             )
         return Part(process=process, roles=roles, problems=problems, printing=printing)
-
-    def _wrapped(self, program: Sequence[str], folders: Folders) -> tuple[str, ...]:
-        """The words that run a program by the wrapper; a copy of it lies beside the program, for containers too."""
-        if not os.path.isabs(program[0]):
-            shutil.copyfile(RANK_WRAPPER, Path(folders.code, program[0]).with_name(RANK_WRAPPER.name))
-        return wrapped(program)
 
     def _begin_log(self, assignment: Assignment, command: Sequence[str]) -> None:
         units = f"units {assignment.start + 1} to {assignment.stop}"
@@ -286,3 +281,10 @@ def _path() -> str:
     """Where commands are looked for: also beside this Python, as in an environment that was activated."""
     own, given = os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)
     return given if own in given.split(os.pathsep) else os.pathsep.join((own, given))
+
+
+def _lay_wrapper(beside: Path) -> None:
+    """Lay a copy of the wrapper beside a program, where a container sees it that sees the program."""
+    wrapper = beside.with_name(RANK_WRAPPER.name)
+    if not wrapper.exists():
+        shutil.copyfile(RANK_WRAPPER, wrapper)
