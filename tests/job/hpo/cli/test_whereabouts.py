@@ -15,6 +15,7 @@ from hpo.observers.lines import kept
 from hpo.record.store import Store
 from tests.support.listed import hpo, job
 from tests.support.refusals import mentions, missing_names
+from tests.support.rows import until
 
 
 def line_with(text: str, *names: object) -> str:
@@ -133,7 +134,8 @@ def test_the_output_of_a_trial_that_trains_is_followed_to_its_end(store: Store, 
     store.update_job("live", status="InProgress", ended_at=None)
     file = home / "logs" / "live" / "live-000.log"
     with store.writer("live") as writer:
-        writer.trial(dataclasses.replace(trial, status="InProgress", ended_at=None))
+        writer.trial(dataclasses.replace(trial, status="Running", ended_at=None))
+        until(lambda: store.trials("live")[0].ended_at is None)
 
         def train() -> None:
             file.parent.mkdir(parents=True)
@@ -145,8 +147,9 @@ def test_the_output_of_a_trial_that_trains_is_followed_to_its_end(store: Store, 
 
         training = threading.Timer(0.5, train)
         training.start()
-        assert hpo("logs", "live", "--trial", "live-000", "--follow") == "epoch 1\nepoch 2\nepoch 3\n"
+        said = hpo("logs", "live", "--trial", "live-000", "--follow")
         training.join()
+    assert said == "epoch 1\nepoch 2\nepoch 3\n"
 
 
 def test_where_nobody_can_be_asked_nothing_is_deleted_without_yes(store: Store, tmp_path: Path) -> None:
