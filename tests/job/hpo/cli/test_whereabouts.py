@@ -130,12 +130,12 @@ def test_a_trial_s_program_has_its_own_output_shown(store: Store, home: Path) ->
 
 def test_the_output_of_a_trial_that_trains_is_followed_to_its_end(store: Store, home: Path) -> None:
     program_job(store, "live")
-    trial = store.trials("live")[0]
+    trial = store.trials("live")[1]  # Behind the un-tuned run.
     store.update_job("live", status="InProgress", ended_at=None)
     file = home / "logs" / "live" / "live-000.log"
     with store.writer("live") as writer:
         writer.trial(dataclasses.replace(trial, status="Running", ended_at=None))
-        until(lambda: store.trials("live")[0].ended_at is None)
+        until(lambda: store.trials("live")[1].ended_at is None)
 
         def train() -> None:
             file.parent.mkdir(parents=True)
