@@ -23,6 +23,9 @@ STILL_RUNNING_SECONDS = 60.0
 TRAINED_AGAIN = ("units_trained_again", "repeated_reports")
 """Details of a trial that went on without a checkpoint of its rung: how many of its units were trained once more."""
 
+WARNINGS = "warnings"
+"""The detail of a trial with sentences that its program's user should read, each by a word for its kind."""
+
 SAME_FAILURES = 3
 """How many trials that fail, or diverge, with the same words are named."""
 
@@ -72,9 +75,10 @@ class Progress:
         self._countdown = Countdown()
         self._failures: Counter[str] = Counter()
         self._failed: set[str] = set()
+        self._warned: set[str] = set()
+        """Kinds of warnings that were said: other trials of the program would say the same."""
         self._been_up = False
         self._told_stop = self._told_away = self._told_again = self._told_no_model = self._told_ended = False
-        self._warned: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -96,10 +100,6 @@ class Progress:
                 f"warning: {run.id} trained {count(again, 'unit')} again, since it did not go on from a checkpoint of "
                 "its rung; others that are paused will, too: the details of each trial have the number"
             )
-        for kind, text in run.details.get("warnings", {}).items():
-            if kind not in self._warned:
-                self._warned.add(kind)
-                self.say(f"warning: {run.id} {text}")
         if run.details.get(NO_MODEL) and status_of(run) == "Completed" and not self._told_no_model:
             self._told_no_model = True
             self.say(f"warning: {run.id} has {no_model_text()}")
@@ -110,6 +110,10 @@ class Progress:
                 f"{count(run.limit, 'unit')}: its last values count for the rest; if that is all of it, give the "
                 "trainer's length"
             )
+        for kind, text in run.details.get(WARNINGS, {}).items():
+            if kind not in self._warned:
+                self._warned.add(kind)
+                self.say(f"warning: {run.id} {text}")
 
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
         """See `Observer.reports`; the search counts them."""

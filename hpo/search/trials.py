@@ -234,6 +234,7 @@ class Trials:
     def booked(self, run: TrialRun, event: Served) -> None:
         """Takes what an assignment came to: a segment, a failure, or numbers that are not finite any more."""
         self.sharing.booked(run, event, self.milestone(run), whole=self.comparison.is_whole)
+        run.logs = event.logs or run.logs
         if event.segment is not None:
             self._take_up(run, event.segment, self.stops.at_report(run, event))
         elif event.diverged:
@@ -330,7 +331,7 @@ class Trials:
     def fail(self, run: TrialRun, message: str, traceback: str = "", logs: str = "") -> None:
         """Ends a trial that failed, with the message and where it comes from: at its last rung, halted since or not."""
         self.trained -= put_back(run)
-        run.failure, run.traceback, run.logs = message, traceback, logs
+        run.failure, run.traceback, run.logs = message, traceback, logs or run.logs
         run.trial.set_status(Trial.ERROR)
         self._leave(run)
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
         Program as Program,
         WorkerContext as WorkerContext,
         never as never,
+        output_of as output_of,
+        seconds_to_end as seconds_to_end,
         sees_peers_gpus as sees_peers_gpus,
     )
     from trainers.gangs.ray_gangs import START_ATTEMPTS as START_ATTEMPTS, RayGangs as RayGangs

@@ -26,10 +26,10 @@ class Departures:
     def __len__(self) -> int:
         return len(self._until)
 
-    def add(self, gang: Gang, seconds: float = END_SECONDS) -> None:
-        """Tells a gang to end, and leaves it so many seconds to do so."""
+    def add(self, gang: Gang, seconds: float | None = None) -> None:
+        """Tells a gang to end, and leaves it so many seconds to do so; None: as many as its program may take."""
         gang.goodbye()
-        self._until[gang] = time.monotonic() + seconds
+        self._until[gang] = time.monotonic() + (gang.end_seconds if seconds is None else seconds)
 
     def see_off(self) -> bool:
         """Ends by force what is late; returns whether a gang is over since the last call."""
@@ -41,7 +41,8 @@ class Departures:
                 over = True
             elif time.monotonic() > deadline + END_SECONDS:
                 del self._until[gang]
-                self._notify(f"warning: waited {2 * END_SECONDS:.0f} s for {gang.name} to end and left it")
+                waited = gang.end_seconds + END_SECONDS
+                self._notify(f"warning: waited {waited:.0f} s for {gang.name} to end and left it")
             elif time.monotonic() > deadline:
                 gang.end_by_force()
         return over
@@ -67,12 +68,14 @@ class Departures:
         waited = [gang for gang in gangs if not gang.ended]
         for gang in waited:
             gang.goodbye()
-        deadline = time.monotonic() + END_SECONDS
+        longest = max((gang.end_seconds for gang in waited), default=0.0)
+        deadline = time.monotonic() + longest
         while waited := [gang for gang in waited if not gang.join(0.02)]:
             for gang in waited:
                 if not up(gang) or now() or time.monotonic() > deadline:
                     gang.kill() if private else gang.end_by_force()
             if time.monotonic() > deadline + END_SECONDS:
                 names = ", ".join(gang.name for gang in waited)
-                self._notify(f"warning: waited {2 * END_SECONDS:.0f} s for gangs to end and left them: {names}")
+                seconds = longest + END_SECONDS
+                self._notify(f"warning: waited {seconds:.0f} s for gangs to end and left them: {names}")
                 break

@@ -22,7 +22,7 @@ from trainers.errors import GangError
 from trainers.gangs.controller import TellLosses, innermost
 from trainers.gangs.mailbox import MailboxHandle
 from trainers.gangs.messages import GangEnded, Goodbye
-from trainers.gangs.program import Program, sees_peers_gpus
+from trainers.gangs.program import Program, seconds_to_end, sees_peers_gpus
 from trainers.gangs.scaling import resources_per_worker
 from trainers.gangs.worker import serve
 from trainers.process import Scratch, whole
@@ -33,7 +33,7 @@ POLL_SECONDS = "0.5"
 SETTLED_SECONDS = 2.0
 
 END_SECONDS = 30.0
-"""How long a gang that was told to end may take before it is ended by force."""
+"""How long a gang that was told to end may take before it is ended by force, beside what its program takes."""
 
 
 class Gang:
@@ -75,6 +75,11 @@ class Gang:
         """The placement group that holds its workers, as they say; `placement_group` may be a guess."""
         self._over = False
         self.thread = threading.Thread(target=self._run, name=f"gang-{name}", daemon=True)
+
+    @property
+    def end_seconds(self) -> float:
+        """How long it may take to end once it was told to: also as long as its program may take."""
+        return END_SECONDS + seconds_to_end(self._program)
 
     @property
     def workers(self) -> int:

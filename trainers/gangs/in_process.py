@@ -17,7 +17,7 @@ from ray.train import ScalingConfig
 from trainers import steady
 from trainers.errors import BrokenWorkerError, CheckpointError, DivergedError, GangError, is_away
 from trainers.gangs.messages import Assignment, Event, GangUp, Report, Served, one_line
-from trainers.gangs.program import Program, WorkerContext
+from trainers.gangs.program import Program, WorkerContext, output_of
 from trainers.gangs.worker import device
 from trainers.patient_storage import PatientStorage, saying
 from trainers.process import calm_loaded
@@ -141,12 +141,13 @@ class InHand:
                 trial_id=trial,
                 error=one_line(error),
                 traceback=traceback.format_exc(),
+                logs=getattr(error, "logs", "") or output_of(self._program),
                 diverged=isinstance(error, DivergedError),
                 away=is_away(error),
                 spoilt=isinstance(error, CheckpointError),
                 reports=tuple(reports),
             )
-        return Served(gang=self._gang, trial_id=trial, segment=segment)
+        return Served(gang=self._gang, trial_id=trial, segment=segment, logs=output_of(self._program))
 
 
 def cores(scaling: ScalingConfig | None) -> int:

@@ -82,3 +82,19 @@ def sees_peers_gpus(program: Program) -> bool:
     A program says so with an attribute `peers_gpus`; its workers then have to train on their own, `WorkerContext.gpus`.
     """
     return bool(getattr(program, "peers_gpus", False))
+
+
+def seconds_to_end(program: Program) -> float:
+    """Return the seconds that a program may take to end what it serves, beside those of every gang.
+
+    A program says so with an attribute `end_seconds`.
+    """
+    return float(getattr(program, "end_seconds", 0.0))
+
+
+def output_of(program: Program) -> str:
+    """Return where the output of the trial is that a program served last, as "address:path"; empty where it has none.
+
+    A program says so with an attribute `output`.
+    """
+    return str(getattr(program, "output", ""))

@@ -251,7 +251,7 @@ class RayGangs:
         for name, gang in self._gangs.items():
             # Those that are asked for nothing end by themselves, and what others train cannot be handed in any more.
             busy = self._phase[name] is _Phase.UP and name not in self._idle
-            self._leaving.add(gang, 0.0 if busy else END_SECONDS)
+            self._leaving.add(gang, 0.0 if busy else max(END_SECONDS, gang.end_seconds))
             self._phase[name] = _Phase.LOST
         return [GangEnded(gang=name, error="its mailbox was lost") for name in self._gangs]
 

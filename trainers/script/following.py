@@ -14,9 +14,10 @@ from typing import Any
 from trainers.errors import ConfigurationError
 from trainers.gangs import Assignment, Report
 from trainers.script.metric_lines import Reading, ReportsFile
-from trainers.script.parts import KeptProcess, last_words, reason
+from trainers.script.parts import KeptProcess, Printing, last_words, reason
 from trainers.script.peers import Peers
 from trainers.script.process import ProgramProcess
+from trainers.script.several_printers import Unread, others_print, twins_print
 from trainers.script.units import Counted, Past, Units, same
 
 Process = ProgramProcess | KeptProcess
@@ -31,6 +32,8 @@ AHEAD_SECONDS = 5.0
 """How long a program may go on behind its rung, whose units are shorter than a checkpoint takes to be seen."""
 AGAIN_SECONDS = 10.0
 """How often the driver is told of a program that trains units again; it takes a silent one for one that hangs."""
+OTHERS_SECONDS = 2.0
+"""How long other parts may take to say why a program reported nothing."""
 TAKEN = ("EADDRINUSE", "Address already in use", "address already in use", "errno: 98", "LightGBMError: Binding port")
 """What a program writes whose port another process has."""
 
@@ -42,10 +45,19 @@ class Exit:
     Args:
         code: of its launcher, below 0 where a signal ended it.
         tail: its last lines.
+        logs: where its output is, as "address:path".
     """
 
     code: int
     tail: tuple[str, ...]
+    logs: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prints:
+    """A worker whose output does not count prints a metric."""
+
+    metric: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +71,7 @@ class Verdict:
         again: its port was taken, and it starts once more.
         ended: it ended by itself before its rung, and does not go on.
         holds: it stands at its rung, from which its trial may go on at once.
+        logs: where the output of the worker that failed is, as "address:path"; empty for rank 0's.
     """
 
     error: str = ""
@@ -67,6 +80,7 @@ class Verdict:
     again: bool = False
     ended: bool = False
     holds: bool = False
+    logs: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -100,10 +114,15 @@ class Follower:
         process: its part, where it has one.
         checkpoints: the folder that it writes checkpoints to.
         grace: seconds that it may take to write one.
+        unread: has looked at its output.
+        logs: where its output is, as "address:path".
     """
 
-    def __init__(self, peers: Peers, process: Process | None, checkpoints: Path, grace: float) -> None:
+    def __init__(
+        self, peers: Peers, process: Process | None, checkpoints: Path, grace: float, unread: Unread, logs: str
+    ) -> None:
         self._peers, self._process, self._checkpoints, self._grace = peers, process, checkpoints, grace
+        self._unread, self._logs = unread, logs
 
     def verdict(self) -> Verdict:
         """Tells rank 0 of its end, and waits for what rank 0 decides, and for a checkpoint that is being written.
@@ -119,14 +138,19 @@ class Follower:
         return verdict
 
     def _heard(self) -> Verdict:
-        told = False
+        told = told_prints = False
         while True:
             for _, message in self._peers.heard(POLL_SECONDS):
                 if isinstance(message, Verdict):
                     return message
-            if not told and self._process is not None and (code := self._process.exit_code) is not None:
+            over = not told and self._process is not None and self._process.exit_code is not None
+            if over and self._process is not None:
                 self._process.drain()
-                self._peers.say(Exit(code=code, tail=tuple(self._process.tail)))
+            if self._unread.metric and not told_prints:
+                self._peers.say(Prints(metric=self._unread.metric))
+                told_prints = True
+            if over and self._process is not None and (code := self._process.exit_code) is not None:
+                self._peers.say(Exit(code=code, tail=tuple(self._process.tail), logs=self._logs))
                 told = True
 
 
@@ -147,6 +171,7 @@ class Leader:
         whole: units after which it ends by itself; None where that is not known.
         timeout: seconds to a report, and to the program's own end behind its last unit.
         grace: seconds that its parts may take to end where they are told to, and to write a checkpoint.
+        printing: the readers of rank 0's output.
         on_report: is told of reports.
         halted: see `Program.train`.
     """
@@ -166,10 +191,14 @@ class Leader:
         whole: int | None,
         timeout: float,
         grace: float,
+        printing: Printing,
         on_report: Callable[[Report], None],
         halted: Callable[[], bool],
     ) -> None:
         self._assignment, self._name = assignment, name
+        self._printing = printing
+        self._prints: dict[str, str] = {}
+        """The metric that other processes print, by their names."""
         self._process, self._peers, self._units, self._file = process, peers, units, reports_file
         self._checkpoints, self._awaited = checkpoints, set(awaited)
         self._last, self._ends_at, self._timeout, self._grace = last, whole, timeout, grace
@@ -197,7 +226,23 @@ class Leader:
                 "reports steps that jump, and all units between have the values of the later one; say how many steps "
                 f"are a unit: {counter}",
             )
+        for kind, text in self._warnings().items():
+            self.followed.warn(kind, text)
         return verdict
+
+    def _warnings(self) -> dict[str, str]:
+        """What the user should know of who prints the metric, by a word for each."""
+        found: dict[str, str] = {}
+        if printing := self._others():
+            found["other_ranks"] = others_print(printing, next(iter(printing.values())), too=True)
+        if line := self._printing.twins.line:
+            found["twins"] = twins_print(line)
+        return found
+
+    def _others(self) -> dict[str, str]:
+        if metric := self._printing.unread.metric:
+            self._prints.setdefault("another process of worker 0", metric)
+        return self._prints
 
     def _decided(self) -> Verdict:
         while True:
@@ -243,6 +288,8 @@ class Leader:
         for rank, message in self._peers.heard(POLL_SECONDS):
             if isinstance(message, Exit):
                 self._exits[rank] = message
+            elif isinstance(message, Prints):
+                self._prints[f"worker {rank}"] = message.metric
         return self._read()
 
     def take_rest(self) -> None:
@@ -321,8 +368,8 @@ class Leader:
         for rank, part in self._exits.items():
             if part.code and (not self._reached or rank in self._awaited):
                 if any(sign in line for line in part.tail for sign in TAKEN) and not self.followed.reports:
-                    return Verdict(again=True, error=self._explained(rank, part))
-                return Verdict(error=self._explained(rank, part))
+                    return Verdict(again=True, error=self._explained(rank, part), logs=part.logs)
+                return Verdict(error=self._explained(rank, part), logs=part.logs)
         return None
 
     def _explained(self, rank: int, part: Exit) -> str:
@@ -334,21 +381,37 @@ class Leader:
         on = f" on worker {rank}" if self._peers.world_size > 1 else ""
         words = last_words(part.tail)
         last = reason(words)
-        return "\n".join([f"{self._name} ended with {how}{on}{': ' if last else ''}{last}", *words])
+        return "\n".join([f"{self._name} ended with {how}{on}{self._before(rank)}{': ' if last else ''}{last}", *words])
+
+    def _before(self, rank: int) -> str:
+        """Names the workers whose parts had ended well before one failed: it may have waited for them."""
+        ended = [str(other) for other, part in sorted(self._exits.items()) if other != rank and not part.code]
+        if not ended:
+            return ""
+        several = "s" if len(ended) > 1 else ""
+        return f", when worker{several} {' and '.join(ended)} had ended by {'themselves' if several else 'itself'}"
 
     def _ended(self) -> Verdict:
         """It ended by itself: its other parts have a while to end, too."""
         if not self.followed.reports and self._last is None:
+            if (verdict := self._await_others(min(self._grace, OTHERS_SECONDS))) is not None:
+                return verdict
             said = f"{self._name} ended with exit code 0 and reported nothing new: {self._missing()}"
             return Verdict(error="\n".join([said, *last_words(self._process.tail)]))
-        deadline = time.monotonic() + self._grace
-        while self._awaited - set(self._exits) and time.monotonic() < deadline:
-            if (verdict := self._listen() or self._failed()) is not None:
-                return verdict
+        if (verdict := self._await_others(self._grace)) is not None:
+            return verdict
         if late := sorted(self._awaited - set(self._exits)):
             self.followed.details["ended_late"] = late
         self.followed.ended = True
         return Verdict(ended=not self._reached)
+
+    def _await_others(self, seconds: float) -> Verdict | None:
+        """Waits for the ends of the other parts; the verdict where one of them fails."""
+        deadline = time.monotonic() + seconds
+        while self._awaited - set(self._exits) and time.monotonic() < deadline:
+            if (verdict := self._listen() or self._failed()) is not None:
+                return verdict
+        return None
 
     def _paused(self) -> Verdict:
         """It has come to its rung: it may write its checkpoint, and is then ended, or has ended its turn itself."""
@@ -397,7 +460,9 @@ class Leader:
         """What would have been a report."""
         objective = self._assignment.objective
         expected = f"a value of {objective!r}" if objective else "a value of any metric"
-        return self._units.explanation() or (
+        printing = self._others()
+        others = others_print(printing, next(iter(printing.values()))) if printing else ""
+        return "; ".join(filter(None, (self._units.explanation(), others))) or (
             f"{expected} was to come, by the Regex of metric_definitions in a line of its output, or by warmband.report"
         )
 

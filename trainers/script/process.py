@@ -22,9 +22,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from trainers.errors import ConfigurationError, GangError, TrialError
-from trainers.script.guard import END, PATH, TOKEN, signal_whole, with_token
+from trainers.script.guard import END, PATH, TOKEN, kill_whole, signal_whole, with_token
 from trainers.script.launchers import Start
 from trainers.script.metric_lines import Lines
+from trainers.script.module import warmband_rank
+from trainers.script.output_log import OutputLog
 
 TAIL = 200
 """Last lines of output that are kept."""
@@ -45,30 +47,41 @@ KILL_SECONDS = 10.0
 
 
 class Guard:
-    """The guard of a worker, for as long as the worker lives; see `trainers.script.guard`."""
+    """The guard of a worker, for as long as the worker lives; see `trainers.script.guard`.
+
+    It is no child of the worker: Ray kills the children of a worker that it ends, and would kill the guard before the
+    program's other processes, which then stay.
+    """
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", PATH], stdin=subprocess.PIPE, start_new_session=True, text=True
+            [sys.executable, "-I", "-S", PATH],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            text=True,
         )
+        with suppress(subprocess.TimeoutExpired):  # It goes on as a child of its own, at once.
+            self._process.wait(KILL_SECONDS)
 
-    def watch(self, group: int, token: str) -> None:
-        """A program began."""
-        self._say(f"+ {group} {token}\n")
+    def watch(self, token: str, group: int | None = None) -> None:
+        """A program is about to begin, or has begun as this process group."""
+        self._say(f"+ {token} {group or ''}\n")
 
-    def forget(self, group: int) -> None:
+    def forget(self, token: str) -> None:
         """It is over."""
-        self._say(f"- {group}\n")
+        self._say(f"- {token}\n")
 
     def close(self) -> None:
         """Ends it, where no program runs any more."""
         self._say(f"{END}\n")  # A process that was forked from this one may hold the pipe open.
         with suppress(OSError):
             self._pipe.close()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(KILL_SECONDS)
-        self._process.kill()
-        self._process.wait()
+        assert self._process.stdout is not None
+        over = select.poll()  # Its output ends with it.
+        over.register(self._process.stdout.fileno(), select.POLLIN)
+        over.poll(KILL_SECONDS * 1000)
+        self._process.stdout.close()
 
     @property
     def _pipe(self) -> Any:
@@ -80,6 +93,10 @@ class Guard:
             self._pipe.flush()
 
 
+def _nothing(line: str) -> tuple[()]:
+    return ()
+
+
 class ProgramProcess:
     """A launcher's process and all that it starts.
 
@@ -89,6 +106,10 @@ class ProgramProcess:
         folder: its working directory.
         guard: ends it where this worker is killed.
         read: is given each line of output, in a thread; what it yields goes to `readings`, as its error does.
+        log: keeps the output.
+        aside: the path of a pipe to be made for the output of ranks that do not count; see `warmband_rank`. None where
+            one stream has the output of one rank alone.
+        read_aside: is given each line of that.
 
     Raises:
         TrialError: the command cannot be started.
@@ -102,11 +123,16 @@ class ProgramProcess:
         folder: Path,
         guard: Guard,
         read: Callable[[str], Iterable[Any]],
+        log: OutputLog | None = None,
+        aside: Path | None = None,
+        read_aside: Callable[[str], Iterable[Any]] = _nothing,
     ) -> None:
         self.token = uuid.uuid4().hex
         """By which all of its processes are known."""
         self._guard = guard
         self._read, self._shown = read, 0
+        self._log, self._aside, self._read_aside = log, aside, read_aside
+        self._pipe_aside = -1
         self.readings: queue.SimpleQueue[Any] = queue.SimpleQueue()
         """What the lines so far came to."""
         self.tail: deque[str] = deque(maxlen=TAIL)
@@ -117,6 +143,11 @@ class ProgramProcess:
             **start.environment,
             TOKEN: self.token,
         }
+        if aside is not None:
+            whole |= {warmband_rank.ASIDE: str(aside), warmband_rank.GIVEN: warmband_rank.given(whole)}
+            os.mkfifo(aside, 0o600)
+            self._pipe_aside = os.open(aside, os.O_RDWR | os.O_NONBLOCK)  # It has no end, however many write to it.
+        guard.watch(self.token)
         try:
             self._process = subprocess.Popen(
                 start.command,
@@ -128,8 +159,10 @@ class ProgramProcess:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
+            guard.forget(self.token)
+            self._close_aside()
             raise TrialError(_unstarted(start.command[0], error)) from error
-        guard.watch(self._process.pid, self.token)
+        guard.watch(self.token, self._process.pid)
         self._held = False
         self._taking = False
         """Whether output was read, perhaps, that has still to be taken."""
@@ -212,16 +245,13 @@ class ProgramProcess:
                 time.sleep(min(0.1, max(0.0, deadline - time.monotonic())))
 
     def _kill_whole(self) -> None:
-        killed = time.monotonic() + KILL_SECONDS
-        while signal_whole(self._process.pid, self.token, signal.SIGKILL) and time.monotonic() < killed:
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(0.05)
+        kill_whole(self._process.pid, self.token, KILL_SECONDS)
         try:
             self._process.wait(KILL_SECONDS)
         except subprocess.TimeoutExpired:
             said = f"process {self._process.pid} of a program is there {KILL_SECONDS:.0f} s after SIGKILL"
             raise GangError(f"{said}: it waits for a disk or a device of its node that does not answer") from None
-        self._guard.forget(self._process.pid)
+        self._guard.forget(self.token)
         self.drain()
 
     def drain(self) -> None:
@@ -231,45 +261,76 @@ class ProgramProcess:
 
     @property
     def _unread(self) -> bool:
-        """Whether its pipe holds output."""
+        """Whether one of its pipes holds output."""
         assert self._process.stdout is not None
-        count = array("i", [0])
+        found = 0
         with suppress(OSError, ValueError):  # The reader has closed it.
-            fcntl.ioctl(self._process.stdout.fileno(), termios.FIONREAD, count)
-        return count[0] > 0
+            for pipe in filter(lambda number: number >= 0, (self._process.stdout.fileno(), self._pipe_aside)):
+                count = array("i", [0])
+                fcntl.ioctl(pipe, termios.FIONREAD, count)
+                found += count[0]
+        return found > 0
 
     def _follow(self) -> None:
         """Reads output until its end, or until the program is over and nothing comes any more."""
         assert self._process.stdout is not None
-        pipe = self._process.stdout.fileno()
-        lines = Lines()
-        with suppress(OSError, AttributeError):  # Above what a user may have, and not on every system.
-            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        main = self._process.stdout.fileno()
+        streams = {main: (Lines(), self._read)}
+        if self._pipe_aside >= 0:
+            streams[self._pipe_aside] = (Lines(), self._read_aside)
         came = select.poll()  # It takes descriptors beyond 1023 too.
-        came.register(pipe, select.POLLIN)
-        while True:
+        for pipe in streams:
+            with suppress(OSError, AttributeError):  # Above what a user may have, and not on every system.
+                fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+            came.register(pipe, select.POLLIN)
+        while streams:
             over = self._over.is_set()  # Before it is looked whether something came, which then is the last.
-            if not came.poll(100):
-                if over:  # A process that was not ended may hold it open.
-                    break
+            ready = came.poll(0 if over and main not in streams else 100)
+            if not ready and over:  # A process that was not ended may hold it open.
+                break
+            if not ready:
                 continue
             self._taking = True
-            if not (chunk := os.read(pipe, 1 << 20)):
-                break
-            time.sleep(GATHER_SECONDS)
-            if self._shown < SHOWN_BYTES:
-                self._shown += len(chunk)
-                _show(chunk)
-            self._take(lines.take(chunk))
+            chunks = {pipe: os.read(pipe, 1 << 20) for pipe, _ in ready}
+            if any(chunks.values()):
+                time.sleep(GATHER_SECONDS)
+            for pipe, chunk in chunks.items():
+                lines, read = streams[pipe]
+                self._show(chunk)
+                self._take(lines.take(chunk), read)
+                if not chunk:
+                    del streams[pipe]
+                    self._take(lines.end(), read)
+                    if streams:
+                        came.unregister(pipe)
             self._taking = False
-        self._take(lines.end())
+        for lines, read in streams.values():
+            self._take(lines.end(), read)
         self._process.stdout.close()
+        self._close_aside()
+        if self._log is not None:
+            self._log.close()
 
-    def _take(self, lines: list[str]) -> None:
+    def _show(self, chunk: bytes) -> None:
+        """Keeps output in the trial's log, and lets it go on to the worker's own."""
+        if self._log is not None:
+            self._log.write(chunk)
+        if self._shown < SHOWN_BYTES:
+            self._shown += len(chunk)
+            _show(chunk)
+
+    def _close_aside(self) -> None:
+        pipe, self._pipe_aside = self._pipe_aside, -1
+        if pipe >= 0 and self._aside is not None:
+            os.close(pipe)
+            with suppress(OSError):  # It went with the gang's folder.
+                self._aside.unlink()
+
+    def _take(self, lines: list[str], read: Callable[[str], Iterable[Any]]) -> None:
         self.tail.extend(line[:SHOWN] for line in lines[-TAIL:] if line.strip())
         try:
             for line in lines:
-                for reading in self._read(line):
+                for reading in read(line):
                     self.readings.put(reading)
         except ConfigurationError as error:
             self.readings.put(error)

@@ -35,7 +35,7 @@ from trainers.script.metric_lines import ReportsFile
 from trainers.script.noted import Noted
 from trainers.script.parts import MEET_SECONDS, Parts, ScriptSettings
 from trainers.script.peers import Peers
-from trainers.script.process import Guard, ProgramProcess
+from trainers.script.process import KILL_SECONDS, Guard, ProgramProcess
 from trainers.script.standing import Running, Standing
 from trainers.script.units import Units
 
@@ -76,6 +76,13 @@ class ScriptProgram:
         self._channels = dict(channels)
         self._settings = settings
         self._session: _Session | None = None
+        self.end_seconds = settings.grace_period_s + KILL_SECONDS
+        """See `trainers.gangs.seconds_to_end`."""
+
+    @property
+    def output(self) -> str:
+        """See `trainers.gangs.output_of`."""
+        return "" if self._session is None else self._session.parts.log.place
 
     def open(self, context: WorkerContext) -> dict[str, float]:
         """Meets the other workers, and lays the channels out, sharded folders on each of them."""
@@ -248,7 +255,7 @@ class ScriptProgram:
                 break
         if verdict.error:
             kind = DivergedError if verdict.diverged else StorageError if verdict.away else TrialError
-            raise kind(verdict.error)
+            raise kind(verdict.error, **({} if kind is StorageError else {"logs": verdict.logs}))
         followed.reports[:0] = known
         if verdict.ended and self._opened().context.rank == 0:
             _fill(assignment, followed, last, on_report)
@@ -280,7 +287,9 @@ class ScriptProgram:
                 verdict = _led(leader)
                 peers.say(verdict)
             else:
-                verdict = Follower(peers, part.process, checkpoints, grace).verdict()
+                verdict = Follower(
+                    peers, part.process, checkpoints, grace, part.printing.unread, session.parts.log.place
+                ).verdict()
         finally:
             if part.process is not None:
                 followed.details |= {} if verdict.error else part.process.details
@@ -358,6 +367,7 @@ class ScriptProgram:
             whole=settings.length.of(assignment.hyperparameters),
             timeout=settings.report_timeout_s,
             grace=settings.grace_period_s,
+            printing=part.printing,
             on_report=on_report,
             halted=halted,
         )

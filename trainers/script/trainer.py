@@ -23,6 +23,7 @@ from trainers.script.folders import mentions_checkpoints, packed
 from trainers.script.launchers import LauncherOptions, check_launcher
 from trainers.script.lengths import LENGTHS, ProgramLength, program_length
 from trainers.script.metric_lines import MetricDefinitions
+from trainers.script.output_log import logs_folder
 from trainers.script.steps import StepCounter
 from trainers.trainer import Trainer
 
@@ -239,6 +240,7 @@ class ScriptTrainer(Trainer):
                 gpus=int(resources_per_worker(self.scaling).get("GPU", 0)),
                 length=self._length,
                 keep_loaded=self.keep_loaded,
+                logs=logs_folder(),
                 report_timeout_s=self.report_timeout_s,
                 grace_period_s=self.grace_period_s,
             ),

@@ -146,10 +146,11 @@ class Units:
 
     def explanation(self) -> str:
         """A sentence about matches of the objective that were no numbers, or what came without it; empty for none."""
-        count, text = self.refused.get(self._objective, (0, ""))
+        objective = self._objective or next(iter(self.refused), "")  # A single training has none.
+        count, text = self.refused.get(objective, (0, ""))
         if count:
             times = "once" if count == 1 else f"{count} times"
-            return f"{self._objective!r} was no number {times}, last {text!r}"
+            return f"{objective!r} was no number {times}, last {text!r}"
         if self._latest and self._objective not in self._latest:
             return (
                 f"it reported {', '.join(map(repr, self._latest))} and no {self._objective!r}, which is the objective"

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from trainers.gangs import Assignment, Program, Report, Segment, WorkerContext, never, sees_peers_gpus
+from trainers.gangs import (
+    Assignment,
+    Program,
+    Report,
+    Segment,
+    WorkerContext,
+    never,
+    output_of,
+    seconds_to_end,
+    sees_peers_gpus,
+)
 from trainers.parts import ESTIMATOR, of_one
 
 
@@ -27,6 +37,14 @@ class SeveralPrograms:
         self._open: list[Program] = []
         self.peers_gpus = all(map(sees_peers_gpus, self._programs.values()))
         """See `trainers.gangs.sees_peers_gpus`; one that uses the first GPU it sees is to see no other."""
+        self.end_seconds = sum(map(seconds_to_end, self._programs.values()))
+        """See `trainers.gangs.seconds_to_end`."""
+        self._serves: Program | None = None
+
+    @property
+    def output(self) -> str:
+        """See `trainers.gangs.output_of`."""
+        return "" if self._serves is None else output_of(self._serves)
 
     def open(self, context: WorkerContext) -> dict[str, float]:
         """Opens one after the other, in the same order on every rank; returns the seconds each step took in all."""
@@ -57,7 +75,8 @@ class SeveralPrograms:
             objective=own,
             goes_on=False,  # No program waits on a gang where another may train.
         )
-        segment = self._programs[name].train(passed_on, lambda each: on_report(as_the_job_calls_it(each)), halted)
+        self._serves = self._programs[name]
+        segment = self._serves.train(passed_on, lambda each: on_report(as_the_job_calls_it(each)), halted)
         return replace(segment, reports=tuple(map(as_the_job_calls_it, segment.reports)))
 
     def close(self) -> None:

@@ -32,7 +32,11 @@ def logs(
     ] = False,
     trial: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option(metavar="ID", help="The output of the worker that failed this trial, instead."),
+        typer.Option(metavar="ID", help="The output of this trial's program, or of the worker that failed it."),
+    ] = None,
+    worker: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(min=0, metavar="N", help="With --trial, the program's output on this worker, counted from 0."),
     ] = None,
     tail: Annotated[
         Optional[int],  # noqa: UP045
@@ -41,18 +45,24 @@ def logs(
     address: Address = None,
     store: StoreUrl = None,
 ) -> None:
-    """Show the output of a job's driver.
+    """Show the output of a job's driver, or of a trial.
 
     For a job on a cluster it comes from Ray, for one in the background of
     this machine from its file. Where neither can be reached from here,
     and for a driver in the foreground, it comes from the record, which
     keeps a line an event.
+
+    With --trial it is what the trial's program prints, on this machine;
+    of trials without a program, that of the worker that failed them.
     """
     from hpo.record import Store
 
+    if worker is not None and trial is None:
+        raise ConfigurationError(f"--worker is {worker}, and there is no --trial; give --trial ID too")
     with Store(store) as opened:
         if trial is not None:
-            _print(_tail(_worker_output(opened, name, trial), tail))
+            trains = (lambda: _trains(opened, name, trial)) if follow else None
+            _print(_of_file(_trial_file(opened, name, trial, worker, trains), tail, trains))
             return
         try:
             job: JobRow | None = opened.job(name)
@@ -159,36 +169,68 @@ def _own_file(job: JobRow) -> Path | None:
     return file if job.driver.get("host") == socket.gethostname() and file.is_file() else None
 
 
-def _worker_output(store: Store, name: str, trial_id: str) -> Iterator[str]:
-    """The output of the worker that failed a trial.
+def _trial_file(store: Store, name: str, trial_id: str, worker: int | None, trains: Callable[[], bool] | None) -> Path:
+    """The file of a trial's own output, or of the output of the worker that failed it; waits for it while it `trains`.
 
     Raises:
         ConfigurationError: there is no such trial, none is recorded of it, or it is not to be read from here.
     """
-    trial = _trial(store, name, trial_id)
+    while True:
+        trial = _trial(store, name, trial_id)
+        own = _program_file(trial, worker)
+        if own.is_file():
+            return own
+        if trains is None or not trains():
+            raise _unreadable(store, name, trial, worker, own)
+        time.sleep(RECORD_SECONDS)
+
+
+def _program_file(trial: TrialRow, worker: int | None) -> Path:
+    """The file that a trial's program prints to, where it has one: on this worker, or that its record names."""
+    from trainers.script import logs_folder, trial_log
+
+    if worker is None and trial.logs:
+        return found(trial.logs)[1]
+    named = found(trial.logs)[1] if trial.logs.endswith(".log") else None
+    if named is None:
+        return trial_log(logs_folder(), trial.job, trial.trial_id, worker or 0)
+    return trial_log(str(named.parents[1]), named.parent.name, trial.trial_id, worker or 0)
+
+
+def _unreadable(store: Store, name: str, trial: TrialRow, worker: int | None, own: Path) -> ConfigurationError:
+    """The error about output that is not on this machine, or nowhere: it says where to look."""
+    estimator = store.job(name).spec["estimator"]
     why = f"hpo trials {name} --tracebacks" if trial.status == "Failed" else f"hpo trials {name}"
-    if not trial.logs and store.job(name).spec["estimator"]["scaling"].get("num_workers") == 0:
-        raise ConfigurationError(
-            f"trial {trial_id!r} is {trial.status}, and had no worker: its job trains in its own process, whose output "
-            f"goes where that runs; look at: {why}"
+    if worker is not None or (not trial.logs and "entry_point" in estimator.get("options", {})):
+        begun = "" if trial.started_at else ", which has not begun"
+        return ConfigurationError(
+            f"trial {trial.trial_id!r} is {trial.status}{begun}: its program's output on worker {worker or 0} is, or "
+            f"will be, {own} on the machine that trains it, and not on this one; look there"
+        )
+    if not trial.logs and estimator["scaling"].get("num_workers") == 0:
+        return ConfigurationError(
+            f"trial {trial.trial_id!r} is {trial.status}, and had no worker: its job trains in its own process, whose "
+            f"output goes where that runs; look at: {why}"
         )
     if not trial.logs and trial.status == "Failed":
-        raise ConfigurationError(
-            f"trial {trial_id!r} is Failed, and no worker said where its output is; Ray's dashboard, or `ray logs "
-            f"cluster`, shows that of all workers, and why it failed: {why}"
+        return ConfigurationError(
+            f"trial {trial.trial_id!r} is Failed, and no worker said where its output is; Ray's dashboard, or `ray "
+            f"logs cluster`, shows that of all workers, and why it failed: {why}"
         )
     if not trial.logs:
-        raise ConfigurationError(
-            f"trial {trial_id!r} is {trial.status}, and where its workers' output is stands in the record of failed "
-            "trials alone; Ray's dashboard, or `ray logs cluster`, shows that of all workers"
+        return ConfigurationError(
+            f"trial {trial.trial_id!r} is {trial.status}, and where its workers' output is stands in the record of "
+            "failed trials alone; Ray's dashboard, or `ray logs cluster`, shows that of all workers"
         )
     address, file = found(trial.logs)
-    if not file.is_file():
-        raise ConfigurationError(
-            f"the output of the worker that failed {trial_id!r} is, or was, {file} on {address}; look there"
-        )
-    with _opened(file) as stream:
-        yield from stream
+    return ConfigurationError(
+        f"the output of the worker that served {trial.trial_id!r} is, or was, {file} on {address}; look there"
+    )
+
+
+def _trains(store: Store, name: str, trial_id: str) -> bool:
+    """Whether more output of a trial is to be expected."""
+    return _trial(store, name, trial_id).ended_at is None and _goes_on(store, name)
 
 
 def _trial(store: Store, name: str, trial_id: str) -> TrialRow:

@@ -13,6 +13,7 @@ from hpo.record import JobRow, is_held
 from trainers import storage
 from trainers.errors import ConfigurationError, DataError
 from trainers.home import home
+from trainers.script import logs_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,11 +23,13 @@ class Files:
     Args:
         folder: where its models and copies of data are, or an empty string where they are on another machine.
         log: its driver's log, if that is on this machine.
+        output: the folder of what its trials' programs printed on this machine, which may not be there.
         elsewhere: what is left alone, on another machine or as another job's, in words; empty where nothing is.
     """
 
     folder: str
     log: Path | None
+    output: Path
     elsewhere: str
 
     @classmethod
@@ -38,7 +41,9 @@ class Files:
         there = here or "://" in folder or Path(folder).is_dir()
         own = there and _is_of(folder, job)
         left = f"{folder}, which is another job's" if there else f"models in {folder} on {host}, which stay there"
-        return cls(folder=folder if own else "", log=Path(log) if log and here else None, elsewhere="" if own else left)
+        output = Path(logs_folder(), job.name)
+        driver = Path(log) if log and here else None
+        return cls(folder=folder if own else "", log=driver, output=output, elsewhere="" if own else left)
 
     @property
     def text(self) -> str:
@@ -57,6 +62,11 @@ class Files:
             storage.delete(str(self.log))
             with suppress(OSError):  # Another store's job of that name may have its files there.
                 self.log.parent.rmdir()
+        if self.folder and self.output.is_dir():
+            for each in self.output.glob("*.log"):
+                storage.delete(str(each))
+            with suppress(OSError):  # It holds what is none of the job's.
+                self.output.rmdir()
 
 
 def _is_of(folder: str, job: JobRow) -> bool:

@@ -27,7 +27,7 @@ from trainers.gangs.messages import (
     StorageAway,
     one_line,
 )
-from trainers.gangs.program import Program, WorkerContext, never
+from trainers.gangs.program import Program, WorkerContext, never, output_of
 from trainers.gangs.worker import output
 from trainers.gangs.worker.halting import Halts, given_up
 from trainers.gangs.worker.holdings import cores, device, ordinals
@@ -107,14 +107,15 @@ def _serve_one(
     except GangError:
         raise  # Not the trial's own error, and nothing to agree on: Train starts another worker group.
     except UnsavedError as error:  # The other ranks have done their part.
-        return Served(gang=gang, trial_id=assignment.trial_id, error=one_line(error), away=True)
+        logs = output_of(program)
+        return Served(gang=gang, trial_id=assignment.trial_id, error=one_line(error), logs=logs, away=True)
     except Exception as error:
         refusal = Served(
             gang=gang,
             trial_id=assignment.trial_id,
             error=one_line(error),
             traceback=traceback.format_exc(),
-            logs=output.own(context.node_ip),
+            logs=getattr(error, "logs", "") or output_of(program) or output.own(context.node_ip),
             diverged=isinstance(error, DivergedError),
             away=is_away(error),
             spoilt=isinstance(error, CheckpointError),
@@ -127,7 +128,9 @@ def _serve_one(
         if refusal.broken:
             raise  # The driver has the trial's error and knows that the gang is lost; Train starts another.
         return None
-    return Served(gang=gang, trial_id=assignment.trial_id, segment=segment) if speaks else None
+    if not speaks:
+        return None
+    return Served(gang=gang, trial_id=assignment.trial_id, segment=segment, logs=output_of(program))
 
 
 class _Reporter:

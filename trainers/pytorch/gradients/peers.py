@@ -23,6 +23,8 @@ _SAID = "\n"
 """At the end of what rank 0 comes to a meeting with: that it says yes, to whatever the others take that for."""
 _FAILED = "failed"
 """Key that the worker sets which fails first; its value is the reason."""
+_COLLECTIVE = ("Timed out waiting", "timed out", "Connection closed by peer", "Connection reset by peer", "gloo")
+"""What errors of collectives say whose other ranks do not come."""
 _DESTROYED = "destroyed"
 """Key that a worker sets which has no group any more."""
 
@@ -168,6 +170,7 @@ class ProcessGroup:
         self._broken = True
         if self.world_size == 1:
             return error
+        error = self._placed(error)
         reason = f"rank {self.rank} failed: {one_line(error)}"
         try:
             first = self._meeting.compare_set(_FAILED, "", reason).decode()
@@ -181,6 +184,23 @@ class ProcessGroup:
             return BrokenWorkerError(first)
         own = first == reason or isinstance(error, TrialError)
         return error if own else TrialError(first)
+
+    def _placed(self, error: Exception) -> Exception:
+        """Return the error of a collective of the function's own with what the other ranks wait for meanwhile."""
+        if isinstance(error, TrialError) or not any(sign in str(error) for sign in _COLLECTIVE):
+            return error
+        places = []
+        with suppress(RuntimeError):  # Rank 0, which keeps the store, is gone.
+            for rank in range(self.world_size):
+                if rank != self.rank and self._meeting.check([f"{self._meetings}/{rank}"]):
+                    what = self._meeting.get(f"{self._meetings}/{rank}").decode().removesuffix(_SAID)
+                    places.append(f"rank {rank} waited in {what}")
+        meanwhile = f", while {' and '.join(places)}" if places else ""
+        return TrialError(
+            f"rank {self.rank} waited for other ranks in a collective of the function's own{meanwhile}: "
+            f"{one_line(error)}; let every rank take as many steps, as context.prepare_data() deals them out, or train "
+            "within model.join() of DistributedDataParallel"
+        )
 
     def ready(self) -> None:
         """Makes the group anew if the last assignment failed."""

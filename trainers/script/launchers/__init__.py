@@ -8,10 +8,16 @@ if TYPE_CHECKING:
     from trainers.script.launchers.named import LAUNCHERS as LAUNCHERS
     from trainers.script.launchers.place import (
         PORTS as PORTS,
+        RANK_WRAPPER as RANK_WRAPPER,
         LauncherOptions as LauncherOptions,
         Place as Place,
         Start as Start,
     )
-    from trainers.script.launchers.starting import check_launcher as check_launcher, start_of as start_of
+    from trainers.script.launchers.starting import (
+        check_launcher as check_launcher,
+        mixes_ranks as mixes_ranks,
+        start_of as start_of,
+        wrapped as wrapped,
+    )
 
 load_when_used(__name__)

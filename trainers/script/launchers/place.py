@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 PORTS = 1
 """Free ports that each worker has to find."""
+RANK_WRAPPER = Path(__file__).parents[1] / "module" / "warmband_rank.py"
+"""The wrapper of a program's processes, of which a copy lies beside the program; see there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

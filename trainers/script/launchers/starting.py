@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,7 +11,7 @@ from trainers.checking import check_whole, did_you_mean
 from trainers.errors import ConfigurationError
 from trainers.script.launchers.command_line import by_template, check_template, is_template, words
 from trainers.script.launchers.named import LAUNCHERS, ONE_PROCESS, OURS
-from trainers.script.launchers.place import LauncherOptions, Place, Start, common, is_python
+from trainers.script.launchers.place import RANK_WRAPPER, LauncherOptions, Place, Start, common, is_python
 
 
 def start_of(launcher: str, program: Sequence[str], place: Place, *, options: LauncherOptions) -> Start | None:
@@ -42,6 +44,25 @@ def start_of(launcher: str, program: Sequence[str], place: Place, *, options: La
     usual = common(place)
     kept = {name: value for name, value in usual.items() if name not in options.environment}
     return Start(command=found.command, environment={**kept, **found.environment}, role=found.role)
+
+
+def mixes_ranks(launcher: str, place: Place) -> bool:
+    """Return whether a launcher may start several processes on the first worker, whose outputs are one stream then.
+
+    Args:
+        launcher: see `start_of`; of a command line nobody knows.
+        place: of the worker.
+    """
+    name, _ = _named(launcher)
+    if place.rank or name in ONE_PROCESS:
+        return False
+    return not name or place.processes * (place.world_size if name == "mpirun" else 1) > 1
+
+
+def wrapped(program: Sequence[str]) -> tuple[str, ...]:
+    """Return the words that run a program by the wrapper beside it, which leads the output of other ranks aside."""
+    wrapper = os.path.join(os.path.dirname(program[0]), RANK_WRAPPER.name)
+    return (wrapper, *program) if is_python(program) else (sys.executable, wrapper, *program)
 
 
 def check_launcher(

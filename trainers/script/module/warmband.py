@@ -21,8 +21,18 @@ from typing import Any, ParamSpec, TypeVar
 
 __all__ = ["Paused", "hyperparameters", "keep", "report", "session"]
 
-_RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+_RANKS = (
+    "RANK",
+    "OMPI_COMM_WORLD_RANK",
+    "PMIX_RANK",
+    "PMI_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "HOROVOD_RANK",
+    "SLURM_PROCID",
+)
 """Variables by which launchers tell a process its rank."""
+_GIVEN = "WARMBAND_GIVEN_RANKS"
+"""The variable with the ranks that the launcher itself was given; see `warmband_rank`."""
 _VALUES = 4
 """Values that `keep` has of one function: those of the arguments used last."""
 
@@ -357,4 +367,9 @@ def _plain(step: float) -> float:
 
 
 def _rank() -> int:
-    return int(next((os.environ[name] for name in _RANKS if name in os.environ), "0"))
+    ranks = {name: os.environ[name] for name in _RANKS if name in os.environ}
+    if _GIVEN in os.environ:  # Those that the launcher was given say nothing of this process.
+        given = os.environ[_GIVEN].split()
+        own = [rank for name, rank in ranks.items() if f"{name}={rank}" not in given]
+        return next((int(rank) for rank in own if rank != "0"), 0)
+    return int(next(iter(ranks.values()), "0"))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from trainers.script.launchers import Start
+from trainers.script.output_log import OutputLog
 from trainers.script.process import Guard, ProgramProcess
 
 HOST = str(Path(__file__).parents[1] / "module" / "warmband_host.py")
@@ -74,6 +75,9 @@ class KeptProcess:
         folder: the working directory until the first turn.
         guard: ends them where this worker is killed.
         read: see `ProgramProcess`.
+        log: see `ProgramProcess`.
+        aside: see `ProgramProcess`.
+        read_aside: see `ProgramProcess`.
         processes: that the launcher starts.
 
     Raises:
@@ -88,9 +92,12 @@ class KeptProcess:
         folder: Path,
         guard: Guard,
         read: Callable[[str], Iterable[Any]],
+        log: OutputLog,
+        aside: Path | None,
+        read_aside: Callable[[str], Iterable[Any]],
         processes: int,
     ) -> None:
-        self._read, self._count = read, processes
+        self._read, self._read_aside, self._count = read, read_aside, processes
         self._hosts: list[_Host] = []
         self._turn = _Turn(order=b"")
         self._ended = False
@@ -102,7 +109,10 @@ class KeptProcess:
                 environment={**environment, ADDRESS: "{}:{}".format(*self._server.getsockname())},
                 folder=folder,
                 guard=guard,
-                read=self._line,
+                read=lambda line: self._line(line, self._read),
+                log=log,
+                aside=aside,
+                read_aside=lambda line: self._line(line, self._read_aside),
             )
         except BaseException:
             self._server.close()
@@ -218,12 +228,12 @@ class KeptProcess:
                     host.known = True
                     host.send(self._turn.order)
 
-    def _line(self, line: str) -> Iterable[Any]:
+    def _line(self, line: str, read: Callable[[str], Iterable[Any]]) -> Iterable[Any]:
         self._turn.lines += 1
         if line.rstrip("\r").endswith(MARK):
             self._turn.marks += 1
             return ()
-        return self._read(line)
+        return read(line)
 
     def _leave(self) -> None:
         for host in self._hosts:

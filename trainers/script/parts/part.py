@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
+import socket
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +16,13 @@ from typing import Any
 from trainers.errors import TrialError
 from trainers.gangs import Assignment, WorkerContext
 from trainers.script.environment import Folders, arguments_of, environment_of, files_of
-from trainers.script.launchers import PORTS, Place, Start, start_of
-from trainers.script.metric_lines import Reading
+from trainers.script.launchers import PORTS, RANK_WRAPPER, Place, Start, mixes_ranks, start_of, wrapped
+from trainers.script.output_log import OutputLog, job_of
 from trainers.script.parts.kept_process import HOST, KeptProcess
 from trainers.script.parts.settings import ScriptSettings
 from trainers.script.peers import Peers, free_ports
-from trainers.script.process import Guard, ProgramProcess
+from trainers.script.process import SHOWN_BYTES, Guard, ProgramProcess
+from trainers.script.several_printers import Read, Twins, Unread
 
 MODULE = str(Path(HOST).parent)
 """The folder of the module `warmband`, which a program may import."""
@@ -33,11 +38,27 @@ class Part:
         process: of this worker; None where another's launcher starts its processes too, or it could not be started.
         roles: of all ranks.
         problems: why a part could not be started, by rank.
+        printing: by whom its metric is printed.
     """
 
     process: ProgramProcess | KeptProcess | None
     roles: Sequence[str]
     problems: Sequence[Exception | None]
+    printing: Printing
+
+
+class Printing:
+    """The readers of a worker's output: of what counts, on rank 0 alone, and of what does not.
+
+    Args:
+        read: gives the readings of a line.
+        objective: the metric; empty for any.
+        rank: of the worker.
+    """
+
+    def __init__(self, read: Read, objective: str, rank: int) -> None:
+        self.twins, self.unread = Twins(read, objective), Unread(read, objective)
+        self.read: Read = self.twins if rank == 0 else self.unread
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,6 +70,7 @@ class _Loaded:
     roles: Sequence[str]
     machines: str
     """As it was started with them, which its command line may have."""
+    printing: Printing
 
 
 class Parts:
@@ -78,6 +100,9 @@ class Parts:
         self._settings, self._context, self._peers, self._guard = settings, context, peers, guard
         self._channels, self._distributions, self._root = channels, distributions, root
         self._loaded: _Loaded | None = None
+        address = socket.gethostname() if context.in_hand else context.node_ip
+        self.log = OutputLog(address, settings.logs, SHOWN_BYTES)
+        """The log of the trial that this worker serves."""
 
     def begin(self, assignment: Assignment, folders: Folders, seen: int, first_step: float | None = None) -> Part:
         """Starts it; every rank has to call this.
@@ -104,8 +129,10 @@ class Parts:
         assert self._loaded is not None
         loaded = self._loaded
         if loaded.process is not None:
-            loaded.process.begin(self._order(assignment, folders, loaded, seen, first_step))
-        return Part(process=loaded.process, roles=loaded.roles, problems=())
+            order = self._order(assignment, folders, loaded, seen, first_step)
+            self._begin_log(assignment, [self._settings.entry_point, *order["arguments"]])
+            loaded.process.begin(order)
+        return Part(process=loaded.process, roles=loaded.roles, problems=(), printing=loaded.printing)
 
     def close(self) -> None:
         """Ends what is kept loaded."""
@@ -125,34 +152,62 @@ class Parts:
         program = (settings.entry_point, *arguments_of(assignment.hyperparameters))
         if settings.keep_loaded:
             program = (HOST,)
+        mixes, entry = mixes_ranks(settings.launcher, place), Path(folders.code, program[0])
+        aside = self._root / f"aside-{uuid.uuid4().hex}" if mixes else None
+        program = wrapped(program) if mixes else program
+        printing = Printing(settings.definitions.read, assignment.objective, place.rank)
         start = start_of(settings.launcher, program, place, options=settings.options)
         roles = peers.gathered(start.role if start else "none", MEET_SECONDS, "its start")
         process: ProgramProcess | KeptProcess | None = None
         problem: Exception | None = None
         try:
+            if aside is not None:
+                _lay_wrapper(entry)
             if start is not None and settings.keep_loaded:
-                process = self._kept(start, roles)
+                process = self._kept(start, roles, printing, aside)
             elif start is not None:
                 environment = self._environment(assignment, folders, place)
+                self._begin_log(assignment, start.command)
                 process = ProgramProcess(
-                    start, environment=environment, folder=Path(folders.code), guard=self._guard, read=self._read
+                    start,
+                    environment=environment,
+                    folder=Path(folders.code),
+                    guard=self._guard,
+                    read=printing.read,
+                    log=self.log,
+                    aside=aside,
+                    read_aside=printing.unread,
                 )
         except (TrialError, OSError) as error:
             problem = error
         problems = peers.gathered(problem, MEET_SECONDS, "its start")
         if settings.keep_loaded:
             assert not isinstance(process, ProgramProcess)
-            self._loaded = _Loaded(process=process, place=place, roles=roles, machines=place.machines)
-        return Part(process=process, roles=roles, problems=problems)
+            self._loaded = _Loaded(
+                process=process, place=place, roles=roles, machines=place.machines, printing=printing
+            )
+        return Part(process=process, roles=roles, problems=problems, printing=printing)
 
-    def _kept(self, start: Start, roles: Sequence[str]) -> KeptProcess:
+    def _begin_log(self, assignment: Assignment, command: Sequence[str]) -> None:
+        units = f"units {assignment.start + 1} to {assignment.stop}"
+        self.log.begin(
+            job_of(assignment.save_to),
+            assignment.trial_id,
+            self._context.rank,
+            f"{units} on worker {self._context.rank}: {shlex.join(command)}",
+        )
+
+    def _kept(self, start: Start, roles: Sequence[str], printing: Printing, aside: Path | None) -> KeptProcess:
         starters = sum(role != "none" for role in roles)
         return KeptProcess(
             start,
             environment={"PATH": _path(), **self._settings.environment, "PYTHONPATH": self._modules()},
             folder=self._root,
             guard=self._guard,
-            read=self._read,
+            read=printing.read,
+            log=self.log,
+            aside=aside,
+            read_aside=printing.unread,
             processes=self._settings.processes * (len(roles) // starters),
         )
 
@@ -190,10 +245,6 @@ class Parts:
         made.symlink_to(folders.code)
         os.replace(made, link)
         return str(link)
-
-    @property
-    def _read(self) -> Callable[[str], Iterable[Reading]]:
-        return self._settings.definitions.read if self._context.rank == 0 else _unread
 
     def _place(self) -> Place:
         """Where this worker's part runs; ports are free now, on each worker's node."""
@@ -238,6 +289,8 @@ def _path() -> str:
     return given if own in given.split(os.pathsep) else os.pathsep.join((own, given))
 
 
-def _unread(line: str) -> tuple[Reading, ...]:
-    """Output of a worker whose metrics do not count."""
-    return ()
+def _lay_wrapper(beside: Path) -> None:
+    """Lay a copy of the wrapper beside a program, where a container sees it that sees the program."""
+    wrapper = beside.with_name(RANK_WRAPPER.name)
+    if not wrapper.exists():
+        shutil.copyfile(RANK_WRAPPER, wrapper)

@@ -27,6 +27,7 @@ class ScriptSettings:
         steps: its step counter.
         length: says how many units a configuration trains until the program ends by itself.
         keep_loaded: whether it stays loaded between assignments.
+        logs: the folder of all logs of programs, as the driver has it; empty for the worker's own.
         report_timeout_s: seconds to a report.
         grace_period_s: seconds between SIGTERM and SIGKILL.
     """
@@ -42,5 +43,6 @@ class ScriptSettings:
     steps: StepCounter = field(default_factory=StepCounter)
     length: ProgramLength = field(default_factory=ProgramLength)
     keep_loaded: bool = False
+    logs: str = ""
     report_timeout_s: float
     grace_period_s: float

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from hpo.observers.lines import kept
 from hpo.record.store import Store
 from tests.support.listed import hpo, job
 from tests.support.refusals import mentions, missing_names
+from tests.support.rows import until
 
 
 def line_with(text: str, *names: object) -> str:
@@ -96,6 +99,59 @@ def test_a_failed_trials_worker_has_its_output_shown(store: Store, tmp_path: Pat
     mentions(hpo("logs", "trained", "--trial", "trained-001", code=2), "trained-001", "worker.err", "10.0.0.7")
 
 
+def program_job(store: Store, name: str) -> None:
+    """A job of a program, of which one trial has ended and one failed."""
+    job(store, name, values=[0.5, None])
+    estimator = {**store.job(name).spec["estimator"], "options": {"entry_point": "train.py"}}
+    store.update_job(name, spec={**store.job(name).spec, "estimator": estimator})
+
+
+def test_a_trial_s_program_has_its_own_output_shown(store: Store, home: Path) -> None:
+    program_job(store, "tuned")
+    said = hpo("logs", "tuned", "--trial", "tuned-000", code=2)
+    mentions(said, "tuned-000", "Completed", "worker 0", home / "logs" / "tuned" / "tuned-000.log")
+    folder = home / "logs" / "tuned"
+    folder.mkdir(parents=True)
+    (folder / "tuned-000.log").write_text("epoch 1\nacc=0.5\n")
+    (folder / "tuned-000.worker-1.log").write_text("epoch 1 of worker 1\n")
+    (folder / "tuned-001.worker-1.log").write_text("ValueError: no such shard\n")
+    (folder / "tuned-001.log").write_text("terminated\n")
+    assert hpo("logs", "tuned", "--trial", "tuned-000") == "epoch 1\nacc=0.5\n"
+    assert hpo("logs", "tuned", "--trial", "tuned-000", "--follow", "--tail", "1") == "acc=0.5\n"
+    assert hpo("logs", "tuned", "--trial", "tuned-000", "--worker", "1") == "epoch 1 of worker 1\n"
+    failed = store.trials("tuned")[-1]
+    with store.writer("tuned") as writer:
+        writer.trial(dataclasses.replace(failed, logs=f"10.0.0.7:{folder}/tuned-001.worker-1.log"))
+    assert hpo("logs", "tuned", "--trial", "tuned-001") == "ValueError: no such shard\n"
+    assert hpo("logs", "tuned", "--trial", "tuned-001", "--worker", "0") == "terminated\n"
+    mentions(hpo("logs", "tuned", "--trial", "tuned-001", "--worker", "2", code=2), "worker 2", "tuned-001")
+    mentions(hpo("logs", "tuned", "--worker", "1", code=2), "--worker", 1, "--trial")
+
+
+def test_the_output_of_a_trial_that_trains_is_followed_to_its_end(store: Store, home: Path) -> None:
+    program_job(store, "live")
+    trial = store.trials("live")[1]  # Behind the un-tuned run.
+    store.update_job("live", status="InProgress", ended_at=None)
+    file = home / "logs" / "live" / "live-000.log"
+    with store.writer("live") as writer:
+        writer.trial(dataclasses.replace(trial, status="Running", ended_at=None))
+        until(lambda: store.trials("live")[1].ended_at is None)
+
+        def train() -> None:
+            file.parent.mkdir(parents=True)
+            for epoch in (1, 2, 3):
+                with file.open("a") as stream:
+                    stream.write(f"epoch {epoch}\n")
+                time.sleep(0.4)
+            writer.trial(trial)
+
+        training = threading.Timer(0.5, train)
+        training.start()
+        said = hpo("logs", "live", "--trial", "live-000", "--follow")
+        training.join()
+    assert said == "epoch 1\nepoch 2\nepoch 3\n"
+
+
 def test_where_nobody_can_be_asked_nothing_is_deleted_without_yes(store: Store, tmp_path: Path) -> None:
     (tmp_path / "models" / "stays").mkdir(parents=True)
     placed(store, "stays")
@@ -108,11 +164,13 @@ def test_where_nobody_can_be_asked_nothing_is_deleted_without_yes(store: Store, 
         assert (tmp_path / "models" / "stays").is_dir()
 
 
-def test_deleting_takes_the_record_and_the_files(store: Store, tmp_path: Path) -> None:
+def test_deleting_takes_the_record_and_the_files(store: Store, tmp_path: Path, home: Path) -> None:
     for name in ("gone", "kept", "other"):
         (tmp_path / "models" / name / "inputs").mkdir(parents=True)
         (tmp_path / "models" / name / "inputs" / "train.parquet").write_text("x")
         (tmp_path / f"{name}.log").write_text("x")
+        (home / "logs" / name).mkdir(parents=True)
+        (home / "logs" / name / f"{name}-000.log").write_text("x")
         placed(store, name, log=str(tmp_path / f"{name}.log"))
         store.update_job(name, spec={**store.job(name).spec, "storage_path": str(tmp_path / "models")})
     said = hpo("delete", "gone", "--yes", columns=300)
@@ -123,3 +181,4 @@ def test_deleting_takes_the_record_and_the_files(store: Store, tmp_path: Path) -
     assert store.trials("other")
     assert sorted(each.name for each in (tmp_path / "models").iterdir()) == ["kept", "other"]
     assert sorted(each.name for each in tmp_path.glob("*.log")) == ["kept.log", "other.log"]
+    assert sorted(each.name for each in (home / "logs").iterdir()) == ["kept", "other"]

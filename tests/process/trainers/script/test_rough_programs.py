@@ -8,6 +8,7 @@ import os
 import queue
 import select
 import signal
+import socket
 import sys
 import threading
 import time
@@ -17,7 +18,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import python
 from tests.support.refusals import mentions, refuses, refuses_each
+from tests.support.rows import until
 from tests.support.script_programs import ACCURACY, PROGRAMS, assignment, values
 from trainers import ConfigurationError, ScriptTrainer, TrialError
 from trainers.gangs import Report, Segment, WorkerContext
@@ -364,3 +367,49 @@ def test_two_workers_go_on_with_the_last_value_of_a_program_that_ends_early(tmp_
 def ranks(**options: float) -> ScriptTrainer:
     """Of programs/ranks.py."""
     return ScriptTrainer("ranks.py", source_dir=PROGRAMS, metric_definitions=[ACCURACY], **options)  # type: ignore[arg-type]
+
+
+AS_RAY_ENDS_A_WORKER = """
+import os, signal, sys, time
+from pathlib import Path
+import psutil
+from ray.train import ScalingConfig
+from tests.support.script_programs import ACCURACY, assignment
+from trainers import ScriptTrainer
+from trainers.gangs.in_process import alone
+
+folder = Path(sys.argv[1])
+program = ScriptTrainer("train.py", source_dir=folder, metric_definitions=[ACCURACY]).program({})
+program.open(alone(1))
+
+def end(report):
+    for child in psutil.Process().children():  # Ray kills the children of a worker that it ends, and no others.
+        child.kill()
+    os._exit(1)
+
+program.train(assignment(folder, 9), end)
+"""
+
+
+def test_a_worker_whose_children_are_killed_with_it_leaves_no_process_and_no_port(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import os, signal, socket, time\n"
+        "for number in range(3):\n"
+        "    if not os.fork():\n"
+        "        for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP): signal.signal(each, signal.SIG_IGN)\n"
+        "        os.setsid()\n"
+        "        server = socket.create_server(('127.0.0.1', 0))\n"
+        "        open('%s', 'a').write(f'{os.getpid()} {server.getsockname()[1]}\\n')\n"
+        "        time.sleep(600)\n"
+        "while len(open('%s').readlines()) < 3: time.sleep(0.01)\n"
+        "print('acc=0.5', flush=True)\n"
+        "time.sleep(600)\n".replace("%s", str(tmp_path / "children"))
+    )
+    (tmp_path / "children").touch()
+    python("-c", AS_RAY_ENDS_A_WORKER, str(tmp_path))
+    children = [tuple(map(int, line.split())) for line in (tmp_path / "children").read_text().splitlines()]
+    assert len(children) == 3
+    for pid, port in children:
+        until(lambda: not Path("/proc", str(pid), "exe").exists())  # noqa: B023
+        with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), timeout=5):
+            pass

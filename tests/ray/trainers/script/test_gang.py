@@ -22,6 +22,7 @@ from tests.support.trainers.script.gang import (
     served,
 )
 from trainers import ScriptTrainer
+from trainers.gangs import found
 from trainers.gangs.messages import GangLost, Progress
 
 
@@ -47,8 +48,22 @@ def test_one_rank_that_breaks_ends_the_trial_and_not_the_gang(
     answer = pool.serve(gang, assignment(tmp_path, 6, mode=mode))
     mentions(answer.error.partition("\n")[0], *names)
     assert [report.step for report in answer.reports] == [1, 2]
+    log = found(answer.logs)[1]
+    assert log.name == ("trial.worker-1.log" if mode == "fail" else "trial.log")
+    assert ("ValueError: no third epoch" if mode == "fail" else "acc=0.2") in log.read_text()
     assert running("ranks.py") == []
     assert served(pool, assignment(tmp_path, 1)).reached == 1
+
+
+def test_the_output_of_another_worker_does_not_count_and_the_user_is_told(pool: Pool, tmp_path: Path) -> None:
+    (gang,) = pool.up
+    answer = pool.serve(gang, assignment(tmp_path, 6, mode="loud"))
+    assert answer.segment is not None, answer.error
+    assert [report.metrics["validation:accuracy"] for report in answer.segment.reports] == [n / 10 for n in range(1, 7)]
+    mentions(answer.segment.details["warnings"]["other_ranks"], "worker 1", "'validation:accuracy'", "rank 0")
+    own = found(answer.logs)[1]
+    assert "acc=0.6" in own.read_text()
+    assert "acc=6" in own.with_name("trial.worker-1.log").read_text()
 
 
 def test_parts_that_end_apart_and_one_that_cannot_start_fail_the_trial_alone(ray_cluster: None, tmp_path: Path) -> None:

@@ -54,6 +54,11 @@ def test_a_line_an_event_with_the_seconds_in_front() -> None:
     assert len(values) > 3
 
 
+def test_a_warning_of_a_trial_is_told_once_for_each_kind() -> None:
+    lines = said(details={"warnings": {"twins": "lines come twice", "other_ranks": "worker 1 prints it"}})
+    assert [sum(text in line and "warning" in line for line in lines) for text in ("twice", "worker 1")] == [1, 1]
+
+
 def test_units_that_were_trained_again_are_told_once() -> None:
     (line,) = [line for line in said(details={"repeated_reports": 2}) if "checkpoint" in line]
     mentions(line, "warning", "rung")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,7 @@ from ray.train import ScalingConfig
 from tests.support.sharing import Waits
 from trainers.gangs import gang as gang_module
 from trainers.gangs.departures import Departures
-from trainers.gangs.gang import Gang
+from trainers.gangs.gang import END_SECONDS, Gang
 
 OWN, OTHER = (f"{first}{'0' * 35}" for first in "12")
 
@@ -56,6 +57,16 @@ def test_what_its_workers_say_that_they_are_in_is_given_back_when_it_is_over(
     leaving._until[gang] = 0.0
     assert leaving.see_off()
     assert removed == [OWN]
+
+
+def test_a_gang_has_as_long_to_end_as_its_program_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow: Any = SimpleNamespace(end_seconds=40.0)
+    mailbox: Any = SimpleNamespace(order=lambda *order: None)
+    leaving, now = Departures(print), time.monotonic()
+    for program in (Waits(), slow):
+        leaving.add(Gang("gang", program, ScalingConfig(num_workers=1), mailbox))
+    quick, patient = (until - now for until in leaving._until.values())
+    assert (round(quick), round(patient)) == (END_SECONDS, END_SECONDS + 40)
 
 
 def test_a_gang_that_runs_keeps_its_room(monkeypatch: pytest.MonkeyPatch, removed: list[str]) -> None:
