@@ -117,6 +117,7 @@ HOUSE = {
         "home",
         "lazy",
         "loopback",
+        "metrics",
         "checking",
         "errors",
     ),

@@ -219,6 +219,10 @@ class ScriptSpec(_TrainerSpec):
     metric_definitions: Annotated[
         list[MetricDefinitionSpec], Give("a list, such as [{Name: validation:accuracy, Regex: 'acc=([0-9.]+)'}]")
     ] = Field(default_factory=list, description="the metrics in what it prints; empty where it reports otherwise")
+    metric_files: Annotated[list[str], Give("a list of globs, such as ['logs/**/metrics.csv']")] = Field(
+        default_factory=list,
+        description="globs of files that it writes metrics to: TensorBoard's event files, CSV, JSON lines or documents",
+    )
     processes_per_worker: int = Field(1, ge=1, description="processes of the program on each worker")
     parameter_servers: int = Field(0, ge=0, description="for tensorflow, how many of the workers are parameter servers")
     environment: dict[str, str] = Field(default_factory=dict, description="variables of its environment")

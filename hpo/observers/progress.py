@@ -20,8 +20,8 @@ from trainers.patient_storage import BACK, away
 STILL_RUNNING_SECONDS = 60.0
 """The longest silence of a job that runs."""
 
-TRAINED_AGAIN = ("units_trained_again", "repeated_reports")
-"""Details of a trial that went on without a checkpoint of its rung: how many of its units were trained once more."""
+TRAINED_AGAIN = "units_trained_again"
+"""The detail of a trial that began again, or went on from before its rung: how many of its units it had before."""
 
 SAME_FAILURES = 3
 """How many trials that fail, or diverge, with the same words are named."""
@@ -88,12 +88,12 @@ class Progress:
         if (run.failure or run.diverged) and run.id not in self._failed:
             self._failed.add(run.id)
             self._tell_failure(run)
-        again = sum(run.details.get(name, 0) for name in TRAINED_AGAIN)
+        again = run.details.get(TRAINED_AGAIN, 0)
         if again and not self._told_again:
             self._told_again = True
             self.say(
-                f"warning: {run.id} trained {count(again, 'unit')} again, since it had no checkpoint of its rung; "
-                "others that are paused will, too: the details of each trial have the number"
+                f"warning: {run.id} trained {count(again, 'unit')} again, since it had or read no checkpoint of its "
+                "rung; others that are paused will, too: the details of each trial have the number"
             )
 
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:

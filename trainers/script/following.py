@@ -13,7 +13,8 @@ from typing import Any
 
 from trainers.errors import ConfigurationError
 from trainers.gangs import Assignment, Report
-from trainers.script.metric_lines import Reading, ReportsFile, Units
+from trainers.script.metric_files import Reported
+from trainers.script.metric_lines import Reading, Units
 from trainers.script.parts import KeptProcess, last_words, reason
 from trainers.script.peers import Peers
 from trainers.script.process import ProgramProcess
@@ -132,7 +133,7 @@ class Leader:
         units: turn readings into reports.
         last: the trial's report before, whose values count on where it has nothing left to train; one of the rung is
             that of a program that was ahead of it.
-        reports_file: where the program may report to.
+        reports_file: where the program may report to, and its own files of metrics.
         checkpoints: the folder that it writes checkpoints to.
         awaited: ranks whose parts have to end before the program has ended.
         whole: units after which it ends by itself; None where that is not known.
@@ -151,7 +152,7 @@ class Leader:
         peers: Peers,
         units: Units,
         last: Report | None,
-        reports_file: ReportsFile,
+        reports_file: Reported,
         checkpoints: Path,
         awaited: Sequence[int],
         whole: int | None,
@@ -334,9 +335,11 @@ class Leader:
         """What would have been a report."""
         objective = self._assignment.objective
         expected = f"a value of {objective!r}" if objective else "a value of any metric"
-        return self._units.explanation() or (
-            f"{expected} was to come, by the Regex of metric_definitions in a line of its output, or by warmband.report"
+        said = (
+            f"{expected} was to come, by the Regex of metric_definitions in a line of its output, in metric_files, or "
+            "by warmband.report"
         )
+        return self._units.explanation() or ": ".join(filter(None, (self._file.missing(), said)))
 
     def _silent(self) -> Verdict:
         if self._reached:

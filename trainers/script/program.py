@@ -18,6 +18,7 @@ from trainers.process import Scratch
 from trainers.script.environment import Folders
 from trainers.script.folders import clear, folders_of, kept, make, part_of, put_channels, restore, spread_of, unpack
 from trainers.script.following import Followed, Follower, Leader, Verdict
+from trainers.script.metric_files import MetricFiles, Reported
 from trainers.script.metric_lines import ReportsFile, Units
 from trainers.script.noted import Noted
 from trainers.script.parts import MEET_SECONDS, Parts, ScriptSettings
@@ -277,11 +278,13 @@ class ScriptProgram:
             return session.standing.running
         reached = max(assignment.start, last.step if last else 0)
         resumed = any(Path(folders.checkpoint).iterdir())
+        globs = self._settings.metric_files if session.context.rank == 0 else ()
+        files = MetricFiles(globs, folders, objective=assignment.objective)  # What is there by now is not its own.
         return Running(
             part=session.parts.begin(assignment, folders, reached if resumed else 0),
             folders=folders,
             units=Units(assignment.objective, reached, resumed=resumed),
-            reports_file=ReportsFile(Path(folders.reports)),
+            reports_file=Reported(ReportsFile(Path(folders.reports)), files),
         )
 
     def _left(self, running: Running, *, holds: bool) -> None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from ray.train import ScalingConfig
 
@@ -20,6 +20,7 @@ from trainers.gangs import WORKERS, Gangs, Program, resources_per_worker
 from trainers.script.environment import LENGTHS, arguments_of
 from trainers.script.folders import mentions_checkpoints, packed
 from trainers.script.launchers import LauncherOptions, check_launcher
+from trainers.script.metric_files import check_globs
 from trainers.script.metric_lines import MetricDefinitions
 from trainers.trainer import Trainer
 
@@ -45,6 +46,8 @@ class ScriptTrainer(Trainer):
         hyperparameters: see `Trainer`.
         metric_definitions: `[{"Name": "validation:accuracy", "Regex": "acc=([0-9.]+)"}]`, of what rank 0 prints; a
             match of the objective is one unit, or the named group `step` says which. None where it reports otherwise.
+        metric_files: globs of files that the program writes metrics to, from its working directory on, such as
+            ["logs/**/metrics.csv"]: TensorBoard's event files, CSV, JSON lines or JSON documents.
         processes_per_worker: processes of the program on each worker, one for each GPU, say.
         parameter_servers: for "tensorflow", how many of the workers are parameter servers; rank 0 is then the chief.
         environment: variables beside SageMaker's.
@@ -77,6 +80,7 @@ class ScriptTrainer(Trainer):
         scaling: ScalingConfig | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
         metric_definitions: Sequence[Mapping[str, str]] | None = None,
+        metric_files: Sequence[str] | None = None,
         processes_per_worker: int = 1,
         parameter_servers: int = 0,
         environment: Mapping[str, str] | None = None,
@@ -91,6 +95,7 @@ class ScriptTrainer(Trainer):
         self.source_dir = str(Path(os.path.expanduser(source_dir or ".")).absolute())
         self.launcher = launcher
         self.metric_definitions = [dict(each) for each in metric_definitions or ()]
+        self.metric_files = [*check_globs(metric_files)]
         self.processes_per_worker, self.parameter_servers = processes_per_worker, parameter_servers
         self.environment = _checked_environment(environment)
         self.keep_loaded = keep_loaded
@@ -131,6 +136,7 @@ class ScriptTrainer(Trainer):
         values = {
             "launcher": self.launcher,
             "metric_definitions": self.metric_definitions,
+            "metric_files": self.metric_files,
             "processes_per_worker": self.processes_per_worker,
             "parameter_servers": self.parameter_servers,
             "environment": self.environment,
@@ -142,6 +148,7 @@ class ScriptTrainer(Trainer):
         usual = {
             "launcher": "python",
             "metric_definitions": [],
+            "metric_files": [],
             "processes_per_worker": 1,
             "parameter_servers": 0,
             "environment": {},
@@ -153,13 +160,18 @@ class ScriptTrainer(Trainer):
         changed = {name: value for name, value in values.items() if value != usual[name]}
         return {"entry_point": self.entry_point, "source_dir": self.source_dir, **changed}
 
+    def with_definitions(self, definitions: Sequence[Mapping[str, str]]) -> Self:
+        """The same trainer with these metric definitions in place of its own."""
+        arguments = {**self.arguments, "metric_definitions": definitions}
+        return type(self)(scaling=self.scaling, hyperparameters=self.hyperparameters, **arguments)
+
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
         """See `Trainer.check`: what cannot be written as an argument."""
         arguments_of(hyperparameters)
 
     def metrics(self, channels: Iterable[str]) -> list[str] | None:
-        """See `Trainer.metrics`; a program without definitions says itself what it reports."""
-        return [each["Name"] for each in self.metric_definitions] or None
+        """See `Trainer.metrics`; a program without definitions, or with files, says itself what it reports."""
+        return None if self.metric_files else [each["Name"] for each in self.metric_definitions] or None
 
     @property
     def patience(self) -> float:
@@ -200,6 +212,7 @@ class ScriptTrainer(Trainer):
                 launcher=self.launcher,
                 options=self._launcher_options,
                 definitions=self._definitions,
+                metric_files=tuple(self.metric_files),
                 environment=self.environment,
                 processes=self.processes_per_worker,
                 gpus=int(resources_per_worker(self.scaling).get("GPU", 0)),

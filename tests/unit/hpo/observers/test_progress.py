@@ -55,7 +55,7 @@ def test_a_line_an_event_with_the_seconds_in_front() -> None:
 
 
 def test_units_that_were_trained_again_are_told_once() -> None:
-    (line,) = [line for line in said(details={"repeated_reports": 2}) if "checkpoint" in line]
+    (line,) = [line for line in said(details={"units_trained_again": 2}) if "checkpoint" in line]
     mentions(line, "warning", "rung")
     assert re.search(r"\bjob-\d+\b", line) or UNTUNED in line
     assert re.search(r"\b\d+ units\b", line)
