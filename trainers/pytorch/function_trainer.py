@@ -254,7 +254,7 @@ def _checked_metrics(metrics: Sequence[str] | None) -> tuple[str, ...] | None:
             f"metrics is {metrics!r}; give names, such as ['validation:accuracy'], or leave it out"
         )
     for name in metrics:
-        if not isinstance(name, str) or not all(name.partition(":")):
+        if not isinstance(name, str) or not any(all(name.partition(mark)) for mark in ":/"):
             raise ConfigurationError(
                 f"metrics has {name!r}; give a channel and a metric of it, such as 'validation:accuracy'"
             )

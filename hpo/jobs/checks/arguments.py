@@ -218,7 +218,8 @@ def check_objective_name(name: object, *, of_channel: bool = True) -> None:
     """
     if not of_channel and isinstance(name, str) and name:
         return
-    if not isinstance(name, str) or not all(name.partition(":")):
+    # Nested metrics of a function are called "validation/auc".
+    if not isinstance(name, str) or not any(all(name.partition(mark)) for mark in ":/"):
         raise ConfigurationError(
             f"objective_metric_name is {name!r}; give a channel and its metric, such as 'validation:auc'"
         )
