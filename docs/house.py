@@ -118,6 +118,7 @@ HOUSE = {
         "home",
         "lazy",
         "loopback",
+        "metrics",
         "checking",
         "errors",
     ),

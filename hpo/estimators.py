@@ -11,6 +11,7 @@ from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
 from trainers.parts import ESTIMATOR, prefixed
 from trainers.ray_train import RayTrainTrainer, is_ray_trainer
+from trainers.script import ScriptTrainer
 from trainers.several import SeveralTrainers
 from trainers.trainer import Trainer
 
@@ -18,6 +19,26 @@ from trainers.trainer import Trainer
 def as_trainer(estimator: Any) -> Any:
     """An estimator as a job has it: Ray Train's own trainers are taken as they are, anything else is left alone."""
     return RayTrainTrainer(estimator) if is_ray_trainer(estimator) else estimator
+
+
+def with_definitions(estimator: Any, definitions: Sequence[Mapping[str, str]] | None) -> Any:
+    """An estimator whose program's metrics are found by these expressions, where there are any.
+
+    Args:
+        estimator: the trainer; what is none is refused elsewhere.
+        definitions: as SageMaker's tuner takes them.
+
+    Raises:
+        ConfigurationError: the trainer runs no program, or a definition is wrong.
+    """
+    if not definitions or not isinstance(estimator, Trainer):
+        return estimator
+    if not isinstance(estimator, ScriptTrainer):
+        raise ConfigurationError(
+            f"metric_definitions are {definitions!r}, and {type(estimator).__name__} reports its metrics; leave them "
+            "out, or give a ScriptTrainer, whose program prints them"
+        )
+    return estimator.with_definitions(definitions)
 
 
 def put_together(

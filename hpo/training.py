@@ -84,7 +84,7 @@ class TrainingJob(HasModel):
         known = [name for name in jobs.declared() if name not in jobs.OF_SEVERAL]
         unknown = [name for name in options if name not in known]
         jobs.check_no_others(unknown, [*inspect.signature(type(self)).parameters, *known], of="TrainingJob")
-        jobs.check_unused(None, store)
+        jobs.check_own_arguments(None, store)
         settings = jobs.JobSettings.for_training(
             as_trainer(estimator),
             objective_metric_name=objective_metric_name,

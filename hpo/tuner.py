@@ -12,7 +12,7 @@ from rich.console import Console
 from hpo import jobs
 from hpo.autotune import Autotuned
 from hpo.cost import Prices
-from hpo.estimators import as_trainer, inputs_of, kept_static, put_together
+from hpo.estimators import as_trainer, inputs_of, kept_static, put_together, with_definitions
 from hpo.forecasts import Forecast
 from hpo.notices import Email, Webhook
 from hpo.observers import Callback, console_for
@@ -42,7 +42,8 @@ class HyperparameterTuner(TunedJob):
         estimator: the trainer: workers and static hyperparameters; or a `ray.train.torch.TorchTrainer`, as it is.
         objective_metric_name: "channel:metric", such as "validation:auc"; of a Ray trainer, whatever it reports.
         hyperparameter_ranges: a range a tuned hyperparameter; its values override static ones. None with `autotune`.
-        metric_definitions: not used: trainers report their metrics, and nothing is read from logs.
+        metric_definitions: of a `ScriptTrainer`, regular expressions over what its program prints, in place of the
+            trainer's own; other trainers report their metrics, and take none.
         strategy: "Bayesian", "Hyperband", "ASHA", "Random" or "Grid", or a `hpo.strategies.Strategy` of your own.
         objective_type: "Maximize" or "Minimize".
         max_jobs: trials in all; None is 1, and with Grid every combination.
@@ -118,9 +119,9 @@ class HyperparameterTuner(TunedJob):
     ) -> None:
         unknown = [name for name in options if name not in jobs.declared()]
         jobs.check_no_others(unknown, inspect.signature(type(self)).parameters)
-        jobs.check_unused(metric_definitions, store)
+        jobs.check_own_arguments(metric_definitions, store)
         settings = jobs.JobSettings(
-            estimator=as_trainer(estimator),
+            estimator=with_definitions(as_trainer(estimator), metric_definitions),
             objective_metric_name=objective_metric_name,
             ranges={} if autotune and hyperparameter_ranges is None else hyperparameter_ranges,  # type: ignore[arg-type]
             strategy=in_place_of(strategy, searcher=searcher, scheduler=scheduler),

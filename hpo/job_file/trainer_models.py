@@ -229,6 +229,10 @@ class ScriptSpec(_TrainerSpec):
     metric_definitions: Annotated[
         list[MetricDefinitionSpec], Give("a list, such as [{Name: validation:accuracy, Regex: 'acc=(\\S+)'}]")
     ] = Field(default_factory=list, description="the metrics in what it prints; empty where it reports otherwise")
+    metric_files: Annotated[list[str], Give("a list of globs, such as ['logs/**/metrics.csv']")] = Field(
+        default_factory=list,
+        description="globs of files that it writes metrics to: TensorBoard's event files, CSV, JSON lines or documents",
+    )
     step: Annotated[StepSpec, Give("keys, such as {first: 0, every: 10}")] | None = Field(
         None, description="the program's step counter; null: whole steps that rise by one, from 0 or from 1 on"
     )

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
         check_not_there_yet as check_not_there_yet,
         check_objective as check_objective,
         check_objective_name as check_objective_name,
+        check_own_arguments as check_own_arguments,
         check_trainer_ranges as check_trainer_ranges,
-        check_unused as check_unused,
         longest as longest,
         trial_name as trial_name,
     )

@@ -20,8 +20,8 @@ from trainers.patient_storage import BACK, away
 STILL_RUNNING_SECONDS = 60.0
 """The longest silence of a job that runs."""
 
-TRAINED_AGAIN = ("units_trained_again", "repeated_reports")
-"""Details of a trial that went on without a checkpoint of its rung: how many of its units were trained once more."""
+TRAINED_AGAIN = "units_trained_again"
+"""The detail of a trial that began again, or went on from before its rung: how many of its units it had before."""
 
 WARNINGS = "warnings"
 """The detail of a trial with sentences that its program's user should read, each by a word for its kind."""
@@ -93,7 +93,7 @@ class Progress:
         if (run.failure or run.diverged) and run.id not in self._failed:
             self._failed.add(run.id)
             self._tell_failure(run)
-        again = sum(run.details.get(name, 0) for name in TRAINED_AGAIN)
+        again = run.details.get(TRAINED_AGAIN, 0)
         if again and not self._told_again:
             self._told_again = True
             self.say(
@@ -113,7 +113,7 @@ class Progress:
         for kind, text in run.details.get(WARNINGS, {}).items():
             if kind not in self._warned:
                 self._warned.add(kind)
-                self.say(f"warning: {run.id} {text}")
+                self.say(f"warning: {run.id}: {text}")
 
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
         """See `Observer.reports`; the search counts them."""

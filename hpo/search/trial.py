@@ -329,6 +329,8 @@ def next_assignment(search: Search, run: TrialRun, stop: int) -> Assignment:
         objective=search.metric,
         mode=search.mode if search.metric else "",
         by_best=search.best_value,
+        limit=run.limit,
+        value=run.value,
         goes_on=search.stops_only and run.tuned and stop < run.limit,
         final=stop >= run.limit,
     )

@@ -39,6 +39,8 @@ class Assignment:
         final: the trial ends at `stop`, so that what trains it may take its time to end by itself.
         mode: which end of the objective is better, "max" or "min"; empty where nobody compares trials.
         by_best: trials are compared by their best value, so that the model of that unit is the trial's.
+        limit: units that the trial trains at most; 0 where that is not known.
+        value: the objective at `start`; NaN where it has none.
     """
 
     trial_id: str
@@ -54,6 +56,8 @@ class Assignment:
     final: bool = False
     mode: str = ""
     by_best: bool = False
+    limit: int = 0
+    value: float = math.nan
 
     def divergence(self, report: Report) -> str:
         """The message about an objective that is no finite number; empty for one, or without it."""

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         check_outside as check_outside,
         code_named as code_named,
         load as load,
+        mentions as mentions,
         name_of as name_of,
     )
     from trainers.process.openmp import (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from collections.abc import Collection, Mapping
@@ -54,6 +55,14 @@ def load(name: str, argument: str, kind: str) -> Any:
         elsewhere = f"{path} is of a script or notebook that is not this one"
         raise _not_found(name, argument, kind, elsewhere if module == "__main__" else str(error)) from None
     return value
+
+
+def mentions(function: Any, word: str) -> bool:
+    """Whether a function's module, or it alone where it has none, has a word; yes where its source is not known."""
+    try:
+        return word in inspect.getsource(inspect.getmodule(function) or function).lower()
+    except (OSError, TypeError):
+        return True
 
 
 def code_named(options: Mapping[str, Any], names: Collection[str]) -> dict[str, str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -17,12 +19,17 @@ from trainers import steady
 from trainers.errors import DivergedError, TrialError
 from trainers.gangs import Assignment, Report
 from trainers.pytorch import plain
+from trainers.pytorch.carried import CarriedObjective
 from trainers.pytorch.data import Batches, BatchSize, PreparedData, Shard, Worker, unplanned
 from trainers.pytorch.distribution import Distribution, MicroBatch, trained
 from trainers.pytorch.layouts import Forecast, Layout, Parts, follow
 from trainers.pytorch.plan import ModelPlan
 from trainers.pytorch.rates import LearningRateRule, scaled
 from trainers.pytorch.state import BestReport, Mixed, TorchCheckpoint, random_state, shards
+
+logger = logging.getLogger(__name__)
+
+UNREAD = "%s begins again, and trains %d %ss a second time: its function did not ask for context.checkpoint"
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -39,7 +46,8 @@ class TrainContext:
         on_report: is told of each report, on rank 0 the gang's.
         halted: says, on rank 0, whether the assignment is to end with the report that is being made.
         beat: is called where workers are about to wait for each other, which has a deadline of its own.
-        on_end: is given the checkpoint at the end of the assignment, on rank 0; in shards, on every rank its own.
+        on_end: is given the checkpoint at the end of the assignment, on rank 0; in shards, on every rank its own; None
+            where the function reported none. And the units that were reached.
     """
 
     def __init__(
@@ -53,7 +61,7 @@ class TrainContext:
         on_report: Callable[[Report], None],
         halted: Callable[[], bool],
         beat: Callable[[], None],
-        on_end: Callable[[TorchCheckpoint, shards.Staged | None], None],
+        on_end: Callable[[TorchCheckpoint | None, shards.Staged | None, int], None],
     ) -> None:
         self.hyperparameters: dict[str, Any] = dict(assignment.hyperparameters)
         self.seed = assignment.seed
@@ -89,7 +97,12 @@ class TrainContext:
             beat=beat,
         )
         self._best = BestReport(assignment, resumed, keeps=parts.holds_all)
-        self._epoch = self._reported = assignment.start
+        self._objective = CarriedObjective(assignment.objective * (parts.gang.rank == 0), assignment.value)
+        self._epoch = self._reported = resumed.step if resumed else 0
+        self._read = False
+        """Whether the function has asked for its checkpoint."""
+        self.trained_again = 0
+        """Units that the trial had before."""
         self._pass, self._done, self._behind = 0, 0.0, False
         self._micro: MicroBatch | None = None
         self._steps: WeakKeyDictionary[Optimizer, Iterator[MicroBatch]] = WeakKeyDictionary()
@@ -100,8 +113,11 @@ class TrainContext:
     def checkpoint(self) -> dict[str, Any] | None:
         """What was handed to `report` when this trial was last trained; None at its beginning.
 
+        A function that does not ask for it before `epochs` begins again, at epoch 0.
+
         On a pipeline it has the part of an optimizer's state that is of this worker's stages, once these are prepared.
         """
+        self._read = True
         state = self._resumed.state if self._resumed else None
         return self._owners.cut(state) if state and self.layout.pipeline > 1 and self._owners.order else state
 
@@ -224,8 +240,8 @@ class TrainContext:
         To leave them early is an error; `report(..., final=True)` ends them, and the trial. With `steps_per_report`
         they are units of so many updates, see `steps`.
         """
-        epoch = self._assignment.start
         self._settle()
+        epoch = self._reported
         while epoch < self._stop:
             self._epoch, self._done = epoch, 0.0
             yield epoch
@@ -256,42 +272,52 @@ class TrainContext:
         """Says how an epoch went. Rank 0's metrics count; all ranks wait for each other.
 
         Args:
-            metrics: numbers by name, such as {"validation:accuracy": 0.97}.
+            metrics: numbers by name, such as {"validation:accuracy": 0.97}; nested ones become "validation/accuracy".
+                An epoch without the objective has the value before it, or the first one that follows.
             checkpoint: what going on takes beside random states and the places in prepared data: the `state_dict()` of
                 model, optimizer and scheduler. Only the last one of an assignment is written. Where an assignment has
-                to end early, it ends with a report that has one. NumPy's numbers in it become Python's.
+                to end early, it ends with a report that has one. NumPy's numbers in it become Python's. A trial that
+                is paused at a report without one goes on from where its assignment began.
             final: the trial has learned what it can, and is not trained any further: these metrics stand for the epochs
                 that are left. Rank 0's word counts; it takes a checkpoint.
 
         Raises:
-            TrialError: something is missing, the checkpoint holds what cannot be read back, or a rank did not report
-                within the deadline.
+            TrialError: the checkpoint holds what cannot be read back, the objective is in no report of the trial, or a
+                rank did not report within the deadline.
             DivergedError: what the job's trials are compared by is no finite number.
         """
         step = self._epoch + 1
         if self._reported >= step:
             raise TrialError(f"{self._now} was reported twice; call report() once in each of epochs()")
-        numbers = {name: plain.number(name, value) for name, value in metrics.items()}
+        numbers, is_new = plain.numbers(metrics), step > self._assignment.start
         state = None if checkpoint is None and not final else plain.plain_state(checkpoint, self._now)
         if self._behind:
             self.synchronize()
         self._beat()
         diverged = self._assignment.divergence(report := Report(step=step, metrics=numbers))
         self._best.take(report, state, self._now)
-        asked = bool(diverged) or (state is not None and (final or self._halted()))
+        complete = self._objective.take(report)
+        may_end = state is not None and is_new and self._objective.known
+        asked = bool(diverged) or (may_end and (final or self._halted()))
         ends = self._peers.meet(f"the report of {self._now}", asked)
         self._reported = step
-        if diverged and self._gang.rank == 0:
+        self.trained_again += not is_new
+        if diverged and is_new and self._gang.rank == 0:
             self._on_report(report)  # Before any worker ends.
         if ends and self._peers.meet(f"the end with the report of {self._now}", bool(diverged)):
             raise DivergedError(diverged or f"{self._assignment.objective} is not finite on rank 0 at unit {step}")
         over = ends and self._gang.gather(final)[0]
         if ends:
             self._stop = step
+        if step == self._stop and not self._may_end(step, numbers, final=final):
+            self._stop += 1
         if step == self._stop:
-            self._save(state, numbers if over else None)
-        for repeated in range(step, (self._assignment.stop if over else step) + 1):
-            self._on_report(Report(step=repeated, metrics=numbers))
+            self._save(state, self._objective.filled(numbers), over=over)
+        if over:
+            complete += [replace(complete[-1], step=unit) for unit in range(step + 1, self._assignment.stop + 1)]
+        for each in complete:
+            if self._assignment.start < each.step <= self._assignment.stop:
+                self._on_report(each)
 
     def finish(self) -> None:
         """Raises where the function came back before it had reported every epoch."""
@@ -302,8 +328,29 @@ class TrainContext:
         """Whether the rows of this worker's batch count, or repeat others."""
         return self._micro is None or self._micro.rows > 0
 
+    def _may_end(self, step: int, numbers: dict[str, float], *, final: bool) -> bool:
+        """Whether the assignment may end with a report: the objective was in one.
+
+        Raises:
+            TrialError: it was in none of the trial's.
+        """
+        objective = self._assignment.objective
+        if not objective or self._peers.meet("the objective", self._objective.known):
+            return True
+        if final or step >= self._assignment.limit:
+            raise plain.never_reported(objective, numbers, f"{step} {self._worker.unit}s")
+        return False
+
     def _settle(self) -> None:
-        """Data and random states as when the trial was last trained; at its beginning each rank gets its own states."""
+        """Data and random states as when the trial was last trained; at its beginning each rank gets its own states.
+
+        A function that did not ask for its checkpoint begins again.
+        """
+        if self._resumed is not None and not any(self._gang.gather(self._read)):
+            if self._gang.rank == 0:
+                logger.warning(UNREAD, self._assignment.trial_id, self._resumed.step, self._worker.unit)
+            self._resumed, self._updates, self._epoch, self._reported = None, 0, 0, 0
+            self._data.begin_again()
         self._data.rewind()
         states = self._resumed.random if self._resumed else ()
         if states and len(states) != self._gang.world_size and not self._worker.elastic:
@@ -353,28 +400,36 @@ class TrainContext:
         """The unit that is being trained, for messages."""
         return f"{self._worker.unit} {self._epoch}"
 
-    def _save(self, state: dict[str, Any] | None, ended: dict[str, float] | None) -> None:
+    def _save(self, state: dict[str, Any] | None, metrics: dict[str, float], *, over: bool) -> None:
+        apart, staged = state is not None and (shards.needed(state) or self.layout.pipeline > 1), None
+        ends = self._gang.gather((random_state.take(self.device), self._mixed.state, apart, state is not None))
+        states, scales, in_shards, there = zip(*ends, strict=True)
+        reached = min(self._reported, self._assignment.stop)
+        if not there[0]:
+            self._on_end(None, None, reached)
+            return
         if state is None:
-            raise plain.no_state(None, self._now)
-        apart, staged = shards.needed(state) or self.layout.pipeline > 1, None
-        ends = self._gang.gather((random_state.take(self.device), self._mixed.state, apart))
-        states, scales, in_shards = zip(*ends, strict=True)
+            if any(in_shards):
+                raise plain.no_state(None, self._now)
+            return  # Rank 0 has it.
         if any(in_shards):
             state = self._owners.named(state, self._steps)
             staged = shards.stage(state, self._gang.rank, self._gang.gather, order=self._owners.order)
         if self._gang.rank == 0 or staged:
             self._on_end(
                 TorchCheckpoint(
-                    step=self._reported if ended is None else self._assignment.stop,
+                    step=self._assignment.stop if over else self._reported,
                     state=state if staged is None else staged.tree,
                     random=states,
                     updates=self._updates,
                     positions=self._data.positions,
-                    ended=ended,
+                    ended=metrics if over else None,
+                    ahead=metrics if self._reported > self._assignment.stop else {},
                     scales=scales if self._mixed.scales else (),
                     best=self._best.packed,
                 ),
                 staged,
+                reached,
             )
 
 

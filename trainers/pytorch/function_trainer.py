@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ray.train import ScalingConfig
 
+from trainers import storage
 from trainers.checking import check_whole, is_number
 from trainers.checkpoint import UNKNOWN, looked_up
-from trainers.errors import ConfigurationError
+from trainers.errors import CheckpointError, ConfigurationError
 from trainers.gangs import WORKERS, check_gpu_parts, check_workers
-from trainers.process import name_of
+from trainers.process import mentions, name_of
 from trainers.pytorch.function import ARGUMENT, resolve, unloaded
 from trainers.pytorch.measures import STEPS, Profiled, Profiling
 from trainers.trainer import Trainer
@@ -145,6 +146,21 @@ class FunctionTrainer(Trainer):
         """See `Trainer.probe_obstacle`: a user's function may do anything, so that only those asked to run it do."""
         return super().probe_obstacle() or "it runs a training function of yours"
 
+    def pause_obstacle(self, *, stops_only: bool = False) -> str:
+        """See `Trainer.pause_obstacle`: as far as the words of its function's module tell."""
+        function = name_of(self.train_loop_per_worker)
+        if not mentions(self.train_loop_per_worker, "checkpoint"):
+            return (
+                f"{function} mentions no checkpoint, and a function that reports none begins again after each pause; "
+                "let it give report(metrics, checkpoint=...)"
+            )
+        if not mentions(self.train_loop_per_worker, ".checkpoint"):
+            return (
+                f"{function} never asks for context.checkpoint, so that it begins again after each pause; let it go on "
+                "from that"
+            )
+        return ""
+
     def load_code(self, checkpoint: str) -> str:
         """See `Trainer.load_code`."""
         if "://" in checkpoint or Path(checkpoint).is_dir():
@@ -217,6 +233,11 @@ class FunctionTrainer(Trainer):
         known = self._manifest if checkpoint == self.checkpoint else UNKNOWN
         manifest = known if known.files else looked_up(checkpoint)
         opened = TorchCheckpoint.opened(checkpoint, manifest, shards.Impatient())
+        if not opened.step:
+            raise CheckpointError(
+                f"checkpoint {storage.shown(checkpoint)!r} has no model: {name_of(self.train_loop_per_worker)} "
+                "reported no checkpoint; let it give report(metrics, checkpoint=...), and train again"
+            )
         return opened.best["state"] if opened.best else shards.whole(opened.state)
 
 
@@ -233,7 +254,7 @@ def _checked_metrics(metrics: Sequence[str] | None) -> tuple[str, ...] | None:
             f"metrics is {metrics!r}; give names, such as ['validation:accuracy'], or leave it out"
         )
     for name in metrics:
-        if not isinstance(name, str) or not all(name.partition(":")):
+        if not isinstance(name, str) or not any(all(name.partition(mark)) for mark in ":/"):
             raise ConfigurationError(
                 f"metrics has {name!r}; give a channel and a metric of it, such as 'validation:accuracy'"
             )

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from trainers.errors import TrialError
+from trainers.metrics import flat
 from trainers.pytorch.state import shards
 
 _NUMBERS = (bool, int, float, complex, str, bytes)
@@ -89,19 +90,29 @@ def other_workers(trained: int, here: int) -> TrialError:
 
 
 def no_state(state: object, report: str) -> TrialError:
-    """The error of a report without a checkpoint, or with what is none."""
+    """The error of a report that needs a checkpoint and has none, or with what is none."""
     return TrialError(
         f"the report of {report} came with checkpoint={state!r}; give report(metrics, checkpoint="
-        "{'model': model.state_dict(), 'optimizer': optimizer.state_dict()}), without which the trial cannot go on"
+        "{'model': model.state_dict(), 'optimizer': optimizer.state_dict()})"
     )
 
 
-def number(name: object, value: Any) -> float:
-    """A metric.
+def never_reported(objective: str, metrics: Mapping[str, float], units: str) -> TrialError:
+    """The error of a function that never reports the objective."""
+    names = ", ".join(map(repr, metrics)) or "nothing"
+    return TrialError(f"it reported {names} in {units} and never {objective!r}, which is the objective; report it, too")
+
+
+def numbers(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """A report's metrics, nested ones as "val/loss"; None is no metric.
 
     Raises:
-        TrialError: it is no number.
+        TrialError: one is no number.
     """
+    return {name: _number(name, value) for name, value in flat(metrics).items() if value is not None}
+
+
+def _number(name: object, value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError) as error:

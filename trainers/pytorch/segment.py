@@ -64,11 +64,13 @@ def train_segment(
     deadline = Deadline(report_timeout_s * _LONGER)
     book = _Book(assignment, deadline, on_report, place, parts.gang)
     resumed = book.read()
-    if resumed is not None and resumed.ended is not None:
-        for step in range(assignment.start + 1, assignment.stop + 1):
-            book.note(Report(step=step, metrics=resumed.ended))
-        book.copy(resumed)
-        return book.segment(steady.now(), {})
+    if resumed is not None:
+        known = assignment.stop if resumed.ended is not None else min(resumed.step, assignment.stop)
+        for step in range(assignment.start + 1, known + 1):
+            book.note(Report(step=step, metrics=resumed.ended or resumed.ahead))
+        if known == assignment.stop:
+            book.copy(replace(resumed, step=max(resumed.step, assignment.stop)), assignment.stop)
+            return book.segment(steady.now(), {})
     distribution = distribute(resumed.updates if resumed else 0)
     context = TrainContext(
         assignment,
@@ -97,6 +99,7 @@ def train_segment(
                 context.finish()
                 deadline.beat()
                 details |= distribution.communication.details(parts.gang)
+                details |= {"units_trained_again": context.trained_again} if context.trained_again else {}
             except BaseException:
                 book.give_up()
                 raise
@@ -127,9 +130,10 @@ class _Book:
         self._peers = peers
         self._packed: tuple[str, bytes] | None = None
         self._staged: shards.Staged | None = None
+        self._resumed: TorchCheckpoint | None = None
 
     def read(self) -> TorchCheckpoint | None:
-        """The checkpoint to go on from; None at a trial's beginning."""
+        """The checkpoint to go on from; None at a trial's beginning, and where its function has reported none."""
         if not self._assignment.checkpoint:
             return None
         began = time.perf_counter()
@@ -138,7 +142,8 @@ class _Book:
             manifest = self._place.attempt(partial(looked_up, uri))
         checkpoint = TorchCheckpoint.opened(uri, manifest, self._place)
         self._checkpointing += time.perf_counter() - began
-        return checkpoint
+        self._resumed = checkpoint if checkpoint.step else None
+        return self._resumed
 
     def note(self, report: Report) -> None:
         """Takes a report down and passes it on."""
@@ -146,23 +151,28 @@ class _Book:
         self._reports.append(report)
         self._on_report(report)
 
-    def copy(self, ended: TorchCheckpoint) -> None:
-        """Takes the checkpoint of a trial that has ended before, which stands for one of this assignment's end."""
+    def copy(self, before: TorchCheckpoint, reached: int) -> None:
+        """Takes a checkpoint of before, which stands for one of this assignment's end."""
         staged = None
-        if shards.needed(ended.state):
-            staged = shards.stage(ended.state, self._peers.rank, self._peers.gather)
-            ended = replace(ended, state=staged.tree)
+        if shards.needed(before.state):
+            staged = shards.stage(before.state, self._peers.rank, self._peers.gather)
+            before = replace(before, state=staged.tree)
         if self._peers.rank == 0 or staged:
-            self.take(replace(ended, step=self._assignment.stop), staged)
+            self.take(before, staged, reached)
 
-    def take(self, checkpoint: TorchCheckpoint, staged: shards.Staged | None = None) -> None:
+    def take(self, checkpoint: TorchCheckpoint | None, staged: shards.Staged | None, reached: int) -> None:
         """Takes the checkpoint that the assignment ends with, to be written when the function is done.
+
+        Without one, it is the one that the assignment began from, and the trial goes on from there.
 
         A function might catch what goes wrong with the storage, and has a deadline. What is in shards is written
         meanwhile, and the checkpoint is whole when all workers are done.
         """
+        if checkpoint is None:
+            self.copy(self._resumed or TorchCheckpoint.none(), reached)
+            return
         began = time.perf_counter()
-        uri = self._assignment.saved_at(checkpoint.step)
+        uri = self._assignment.saved_at(reached)
         self._packed = uri, checkpoint.to_bytes() if self._peers.rank == 0 else b""
         self._staged = staged
         if staged:

@@ -65,14 +65,6 @@ class Loop:
         config = [f"train_loop_config[{name!r}]" for name, value in self.config.items() if not is_json(value)]
         return [*config, *(f"datasets[{name!r}]" for name in self.datasets)]
 
-    @property
-    def mentions_checkpoints(self) -> bool:
-        """Whether its module, or it alone where it has none, has the word "checkpoint"; yes where that is not known."""
-        try:
-            return "checkpoint" in inspect.getsource(inspect.getmodule(self.function) or self.function).lower()
-        except (OSError, TypeError):
-            return True
-
     def call(self, hyperparameters: Mapping[str, Any]) -> Any:
         """Calls the function, as Ray Train does."""
         return self.function({**self.config, **hyperparameters}) if self.takes_config else self.function()

@@ -14,6 +14,7 @@ from typing import Any
 from trainers import storage
 from trainers.checkpoint import Manifest, looked_up
 from trainers.errors import CheckpointError, TrialError
+from trainers.metrics import flat
 from trainers.process import Scratch
 
 STATE = ".warmband.json"
@@ -25,16 +26,20 @@ class State:
     """Where a trial stands.
 
     Args:
-        reported: reports that were made when the files were; 0 without any, and the function begins anew.
+        reported: units that were reported when the files were; 0 without any, and the function begins anew.
         reached: units that the trial has: `reported`, or more where later reports came without files.
-        metrics: of the last report.
+        metrics: of the last unit.
         ended: the function has returned: there is nothing to train any more.
+        first: metrics of the trial's first unit.
+        reads: the function called `ray.train.get_checkpoint` before its first report.
     """
 
     reported: int
     reached: int
     metrics: Mapping[str, float] = field(default_factory=dict)
     ended: bool = False
+    first: Mapping[str, float] = field(default_factory=dict)
+    reads: bool = True
 
 
 def packed(folder: str | Path | None) -> bytes:
@@ -110,17 +115,17 @@ def _the_one(states: Iterable[State | None], checkpoint: str) -> State:
 
 
 def numbers_of(metrics: Mapping[str, Any]) -> dict[str, float]:
-    """The numbers among what a function reports; texts and whatever else it says are nobody's objective.
+    """The numbers among a function's metrics, nested ones as "val/loss"; texts are no objective.
 
     Raises:
         TrialError: one is larger than a float can be.
     """
     numbers = {}
-    for name, value in metrics.items():
+    for name, value in flat(metrics).items():
         if isinstance(value, str | bytes):
             continue
         try:
-            numbers[str(name)] = float(value)
+            numbers[name] = float(value)
         except (TypeError, ValueError):
             continue
         except OverflowError as error:

@@ -81,7 +81,9 @@ def run_segment(
         if resumed is not None and resumed.ended:
             trial.stand_still(resumed)
         else:
-            seed = random_state.derive(assignment.seed, "from", trial.files_at, "rank", peers.rank)
+            # A function that reads no checkpoint begins again, to train as it did before.
+            goes_on_from = trial.files_at if resumed is not None and resumed.reads else 0
+            seed = random_state.derive(assignment.seed, "from", goes_on_from, "rank", peers.rank)
             with random_state.kept(device), deadline.watched(f"a report of {assignment.trial_id}"):
                 random_state.seed_all(seed)
                 with answering(trial, peers.rank, peers.world_size):
@@ -100,7 +102,7 @@ def run_segment(
         training_seconds=trained - read - trial.packing_seconds,
         checkpointing_seconds=read - began + trial.packing_seconds + time.perf_counter() - trained,
         first_step_at=trial.called_at or steady.now(),
-        details={"repeated_reports": trial.repeated} if trial.repeated else {},
+        details={"units_trained_again": trial.repeated} if trial.repeated else {},
     )
 
 

@@ -16,6 +16,7 @@ from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, Gangs, Program, RayGangs, check_gpu_parts
 from trainers.length import Length
+from trainers.process import mentions
 from trainers.ray_train.loop import Loop, is_json, loop_of, named
 from trainers.trainer import Trainer
 
@@ -25,9 +26,10 @@ RAY_TRAINER, FUNCTION = "ray_trainer", "train_loop_per_worker"
 class RayTrainTrainer(Trainer):
     """A Ray Train trainer as it is: its function on warm gangs, with `ray.train` answered for each trial.
 
-    Each `ray.train.report` is a unit of resource, with rank 0's numbers; at a rung the function ends inside of it. The
-    files of its checkpoint become the trial's, and a trial goes on from `ray.train.get_checkpoint()`; what is reported
-    without one is done again when it goes on, and not counted twice. A function that returns early has trained its
+    Each `ray.train.report` of the objective is a unit of resource, with rank 0's numbers; at a rung the function ends
+    inside of it. The files of its checkpoint become the trial's, and a trial goes on from
+    `ray.train.get_checkpoint()`; what is reported without one is done again when it goes on, and not counted twice,
+    nor is what a function does again that never reads its checkpoint. A function that returns early has trained its
     trial to the end. `train_loop_config` is the static hyperparameters; the trainer's `run_config` is not used.
 
     Args:
@@ -142,12 +144,18 @@ class RayTrainTrainer(Trainer):
 
     def pause_obstacle(self, *, stops_only: bool = False) -> str:
         """See `Trainer.pause_obstacle`: as far as the words of its function's module tell."""
-        if self.loop.mentions_checkpoints:
-            return ""
-        return (
-            f"{named(self.loop.function)} mentions no checkpoint, and a function that reports none begins again after "
-            "each pause; let it report one with every ray.train.report"
-        )
+        function = named(self.loop.function)
+        if not mentions(self.loop.function, "checkpoint"):
+            return (
+                f"{function} mentions no checkpoint, and a function that reports none begins again after each pause; "
+                "let it report one with every ray.train.report"
+            )
+        if not mentions(self.loop.function, "get_checkpoint"):
+            return (
+                f"{function} reports checkpoints and never calls ray.train.get_checkpoint(), so that it begins again "
+                "after each pause; let it go on from what that returns"
+            )
+        return ""
 
     def probe_obstacle(self) -> str:
         """See `Trainer.probe_obstacle`."""

@@ -1,4 +1,4 @@
-"""A trial as its function sees it through `ray.train`: reports counted, files kept, the end at a rung."""
+"""A trial as its function sees it through `ray.train`: units counted, files kept, the end at a rung."""
 
 from __future__ import annotations
 
@@ -8,18 +8,26 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from trainers import steady
 from trainers.errors import ConfigurationError, TrialError
 from trainers.gangs import Assignment, Report
+from trainers.metrics import began_again
 from trainers.pytorch import Peers
 from trainers.ray_train.packing import State, numbers_of, packed, unpacked
 
 if TYPE_CHECKING:
     from ray.train import Checkpoint
 
+    from trainers.ray_train.handed_files import HandedFiles
+
 logger = logging.getLogger(__name__)
+
+
+UNSAVED = "it goes on without a checkpoint of its rung; report a checkpoint with every ray.train.report"
+UNREAD = "it began again; let it go on from ray.train.get_checkpoint()"
+"""Why a trial trains units again."""
 
 
 class RungReached(BaseException):
@@ -28,6 +36,10 @@ class RungReached(BaseException):
 
 class Trial:
     """Answers for one assignment; see `trainers.ray_train.answers.Trial`. Every rank reports alike.
+
+    A report with the objective is a unit; rank 0's word counts. A report without it ends nothing, and its metrics are
+    those of the next unit. A function that goes on without having read its checkpoint began again: its units are
+    counted from 1.
 
     Args:
         assignment: what is to be trained, until where.
@@ -63,11 +75,17 @@ class Trial:
         self._shards = shards
         self._scratch = scratch
         self._unpacked = 0
+        self._resumed = resumed
         self._reported = self.files_at = resumed.reported if resumed else 0
         self._metrics = dict(resumed.metrics) if resumed else {}
-        self._over = False
+        self._first = dict(resumed.first) if resumed else {}
+        self._beside: dict[str, float] = {}
+        """Metrics of reports since the last unit, which had no objective."""
+        self._began = self._reads = self._over = False
+        self._why, self._opened = UNSAVED, False
+        self._handed: list[HandedFiles] = []
         self.repeated = 0
-        """Reports that were counted before."""
+        """Units that were counted before."""
         self.files: bytes | None = None
         """This rank's last files, of the report `files_at`, as a tar file; None where it has reported none."""
         self.packing_seconds = 0.0
@@ -81,7 +99,7 @@ class Trial:
     # ---- what the function asks
 
     def report(self, metrics: Mapping[str, Any], checkpoint: Checkpoint | None, options: Mapping[str, Any]) -> None:
-        """One unit of resource; ends the function at the rung."""
+        """One unit of resource, if it has the objective; ends the function at the rung."""
         if self._over:
             raise RungReached  # It caught the first.
         _refuse(options)
@@ -89,10 +107,20 @@ class Trial:
             raise TrialError(f"ray.train.report: metrics are {metrics!r}; give a dict of numbers by name")
         self._beat()
         self.called_at = self.called_at or steady.now()
-        step = self._reported + 1
+        self._beside |= numbers_of(metrics)
+        self._look_whether_read()
+        is_unit = self._is_unit()
+        if is_unit:
+            self._look_whether_repeated()
+        step = self._reported + is_unit
         if checkpoint is not None:
             self._take(checkpoint, options, step)
-        report = Report(step=step, metrics=numbers_of(metrics))
+        if not is_unit:
+            return
+        report = Report(step=step, metrics=self._beside)
+        self._beside = {}
+        if step == 1:
+            self._first = report.metrics
         if step <= self._assignment.start:
             self._peers.meet(f"report {step}, which is repeated")
             self._repeat(step)
@@ -100,19 +128,26 @@ class Trial:
             self._count(report, may_end=checkpoint is not None)
         self._reported, self._metrics = step, report.metrics
         if self._over:
-            self.end = State(reported=self.files_at, reached=step, metrics=self._metrics)
+            self.end = self._state(step)
             raise RungReached
 
     def get_checkpoint(self) -> Checkpoint | None:
         """The files that were reported last, by this worker in this assignment or by all of them before it."""
-        from ray.train import Checkpoint
+        # Imported here: whoever looks at a job does not wait for Ray Train.
+        from trainers.ray_train.handed_files import HandedFiles
 
+        self._reads = self._reads or not self._began
         if self.files is not None:
             self._unpacked += 1
             self._files = self._scratch / str(self._unpacked)
             self._files.mkdir()
             unpacked(self.files, self._files, "of the last report")
-        return None if self._files is None else Checkpoint.from_directory(self._files)
+        if self._files is None:
+            return None
+        handed = cast("HandedFiles", HandedFiles.from_directory(self._files))
+        if not self._began:
+            self._handed.append(handed)
+        return handed
 
     def get_dataset_shard(self, name: str | None) -> Any:
         """This worker's part of a dataset of the trainer's."""
@@ -142,15 +177,57 @@ class Trial:
             return
         self._peers.meet("the end of the training function")
         if not self._reported:
-            raise TrialError(
-                "the training function returned without a report; call ray.train.report(metrics) on every worker"
-            )
+            raise TrialError(self._missing())
         first = max(self._reported, self._assignment.start) + 1
         for step in range(first, self._assignment.stop + 1):
             self._on_report(Report(step=step, metrics=self._metrics))
-        self.end = State(reported=self.files_at, reached=self._assignment.stop, metrics=self._metrics, ended=True)
+        self.end = replace(self._state(self._assignment.stop), ended=True)
 
     # ---- within
+
+    def _state(self, reached: int) -> State:
+        reads = self._reads if self._began or self._resumed is None else self._resumed.reads
+        return State(reported=self.files_at, reached=reached, metrics=self._metrics, first=self._first, reads=reads)
+
+    def _is_unit(self) -> bool:
+        """Whether a report is a unit: it has the objective, where there is one, on rank 0."""
+        objective = self._assignment.objective
+        return not objective or self._peers.meet("a report's objective", objective in self._beside)
+
+    def _look_whether_read(self) -> None:
+        """Counts from 1 where the function had files to go on from, and no worker read them before its first report."""
+        if self._began:
+            return
+        self._began = True
+        if self._resumed is not None and self._reported:
+            told = self._peers.gather((self._reads, any(handed.opened for handed in self._handed)))
+            self._opened = any(opened for _, opened in told)
+            if not any(reads for reads, _ in told):
+                self._begin_again()
+        self._handed.clear()
+
+    def _look_whether_repeated(self) -> None:
+        """Counts from 1 where the first values since it was started are those of the trial's own first unit.
+
+        Values that its last unit had, too, say so only of a function that has not opened its files.
+        """
+        resumed, self._resumed = self._resumed, None
+        if resumed is None or not self._reported:
+            return
+        last = resumed.metrics if self._opened else {}
+        if self._peers.meet("the first values", began_again(self._beside, resumed.first, last)):
+            self._begin_again()
+
+    def _begin_again(self) -> None:
+        self._reported, self._why = 0, UNREAD
+
+    def _missing(self) -> str:
+        """Why there is no unit."""
+        if not self._beside:
+            return "the training function returned without a report; call ray.train.report(metrics) on every worker"
+        objective = self._assignment.objective
+        names = ", ".join(map(repr, self._beside))
+        return f"the training function reported {names} and never {objective!r}, which is the objective; report it, too"
 
     def _take(self, checkpoint: Checkpoint, options: Mapping[str, Any], step: int) -> None:
         """Packs a report's files: its function removes them once it is back."""
@@ -165,10 +242,7 @@ class Trial:
         self.repeated += 1
         if self.repeated == 1 and self._peers.rank == 0:
             logger.warning(
-                "%s goes on without a checkpoint of its rung, and repeats what it did behind unit %d: report a "
-                "checkpoint with every ray.train.report",
-                self._assignment.trial_id,
-                step - 1,
+                "%s trains again what it did behind unit %d: %s", self._assignment.trial_id, step - 1, self._why
             )
 
     def _count(self, report: Report, *, may_end: bool) -> None:

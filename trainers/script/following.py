@@ -13,7 +13,8 @@ from typing import Any
 
 from trainers.errors import ConfigurationError
 from trainers.gangs import Assignment, Report
-from trainers.script.metric_lines import Reading, ReportsFile
+from trainers.script.metric_files import Reported
+from trainers.script.metric_lines import Reading
 from trainers.script.parts import KeptProcess, Printing, last_words, reason
 from trainers.script.peers import Peers
 from trainers.script.process import ProgramProcess
@@ -165,7 +166,7 @@ class Leader:
         units: turn readings into reports.
         last: the trial's report before, whose values count on where it has nothing left to train; one of the rung is
             that of a program that was ahead of it.
-        reports_file: where the program may report to.
+        reports_file: where the program may report to, and its own files of metrics.
         checkpoints: the folder that it writes checkpoints to.
         awaited: ranks whose parts have to end before the program has ended.
         whole: units after which it ends by itself; None where that is not known.
@@ -185,7 +186,7 @@ class Leader:
         peers: Peers,
         units: Units,
         last: Report | None,
-        reports_file: ReportsFile,
+        reports_file: Reported,
         checkpoints: Path,
         awaited: Sequence[int],
         whole: int | None,
@@ -223,8 +224,8 @@ class Leader:
         if counter := self._units.jump():
             self.followed.warn(
                 "steps",
-                "reports steps that jump, and all units between have the values of the later one; say how many steps "
-                f"are a unit: {counter}",
+                "the program reports steps that jump, and all units between have the values of the later one; say how "
+                f"many steps are a unit: {counter}",
             )
         for kind, text in self._warnings().items():
             self.followed.warn(kind, text)
@@ -462,9 +463,12 @@ class Leader:
         expected = f"a value of {objective!r}" if objective else "a value of any metric"
         printing = self._others()
         others = others_print(printing, next(iter(printing.values()))) if printing else ""
-        return "; ".join(filter(None, (self._units.explanation(), others))) or (
-            f"{expected} was to come, by the Regex of metric_definitions in a line of its output, or by warmband.report"
+        said = (
+            f"{expected} was to come, by the Regex of metric_definitions in a line of its output, in metric_files, or "
+            "by warmband.report"
         )
+        explained = "; ".join(filter(None, (self._units.explanation(), others)))
+        return explained or ": ".join(filter(None, (self._file.missing(), said)))
 
     def _silent(self) -> Verdict:
         if self._reached:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -31,12 +30,14 @@ from trainers.script.folders import (
 )
 from trainers.script.following import Followed, Follower, Leader, Verdict
 from trainers.script.kept_models import NO_MODEL
+from trainers.script.metric_files import MetricFiles, Reported
 from trainers.script.metric_lines import ReportsFile
 from trainers.script.noted import Noted
 from trainers.script.parts import MEET_SECONDS, Parts, ScriptSettings
 from trainers.script.peers import Peers
 from trainers.script.process import KILL_SECONDS, Guard, ProgramProcess
 from trainers.script.standing import Running, Standing
+from trainers.script.steps import StepCounter
 from trainers.script.units import Units
 
 ENDED = "ended_by_itself"
@@ -322,11 +323,15 @@ class ScriptProgram:
             was_read=reads.found if reads else lambda: None,
             kept=settings.keep_loaded,
         )
+        globs = settings.metric_files if session.context.rank == 0 else ()
+        # Files that are there by now are of the program's earlier starts.
+        key = "" if settings.steps == StepCounter() else settings.steps.key
+        files = MetricFiles(globs, folders, objective=assignment.objective, key=key)
         return Running(
             part=session.parts.begin(assignment, folders, reached if resumed else 0, past.first_step),
             folders=folders,
             units=units,
-            reports_file=ReportsFile(Path(folders.reports), settings.steps.key),
+            reports_file=Reported(ReportsFile(Path(folders.reports), settings.steps.key), files),
             reads=reads,
         )
 

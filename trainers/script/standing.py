@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from trainers.gangs import Assignment
 from trainers.script.checkpoint_reads import CheckpointReads
 from trainers.script.environment import Folders
-from trainers.script.metric_lines import ReportsFile
+from trainers.script.metric_files import Reported
 from trainers.script.noted import Noted
 from trainers.script.parts import Part
 from trainers.script.process import ProgramProcess
@@ -26,14 +26,14 @@ class Running:
         part: this worker's.
         folders: of this worker.
         units: what counts its units; rank 0 alone is told of any.
-        reports_file: where it may report to.
+        reports_file: where it may report to, and its own files of metrics.
         reads: of its checkpoints; None where nobody asks.
     """
 
     part: Part
     folders: Folders
     units: Units
-    reports_file: ReportsFile
+    reports_file: Reported
     reads: CheckpointReads | None = None
 
 

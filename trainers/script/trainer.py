@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from ray.train import ScalingConfig
 
@@ -22,6 +22,7 @@ from trainers.script.environment import arguments_of
 from trainers.script.folders import mentions_checkpoints, packed
 from trainers.script.launchers import LauncherOptions, check_launcher
 from trainers.script.lengths import LENGTHS, ProgramLength, program_length
+from trainers.script.metric_files import check_globs
 from trainers.script.metric_lines import MetricDefinitions
 from trainers.script.output_log import logs_folder
 from trainers.script.steps import StepCounter
@@ -49,9 +50,11 @@ class ScriptTrainer(Trainer):
         hyperparameters: see `Trainer`.
         metric_definitions: `[{"Name": "validation:accuracy", "Regex": "acc=(\S+)"}]`, of what rank 0 prints; a match
             of the objective is one unit, or the named group `step` says which. None where it reports otherwise.
+        metric_files: globs of files that the program writes metrics to, from its working directory on, such as
+            ["logs/**/metrics.csv"]: TensorBoard's event files, CSV, JSON lines or JSON documents.
         step: the program's step counter, such as `{"first": 0, "every": 10}`: the step of the first unit and the steps
-            of a unit, whole or not; `key` names the JSON key that has it, `step` if it is left out. None: steps are 0,
-            1, 2 and so on, or 1, 2, 3.
+            of a unit, whole or not; `key` names the JSON key or column that has it, `step` if it is left out. None:
+            steps are 0, 1, 2 and so on, or 1, 2, 3.
         processes_per_worker: processes of the program on each worker, one for each GPU, say.
         parameter_servers: for "tensorflow", how many of the workers are parameter servers; rank 0 is then the chief.
         environment: variables beside SageMaker's.
@@ -86,6 +89,7 @@ class ScriptTrainer(Trainer):
         scaling: ScalingConfig | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
         metric_definitions: Sequence[Mapping[str, str]] | None = None,
+        metric_files: Sequence[str] | None = None,
         step: Mapping[str, Any] | None = None,
         processes_per_worker: int = 1,
         parameter_servers: int = 0,
@@ -102,6 +106,7 @@ class ScriptTrainer(Trainer):
         self.source_dir = str(Path(os.path.expanduser(source_dir or ".")).absolute())
         self.launcher = launcher
         self.metric_definitions = [dict(each) for each in metric_definitions or ()]
+        self.metric_files = [*check_globs(metric_files)]
         self._steps = StepCounter.of(step)
         self.step = None if step is None else dict(step)
         self.processes_per_worker, self.parameter_servers = processes_per_worker, parameter_servers
@@ -148,6 +153,7 @@ class ScriptTrainer(Trainer):
         values = {
             "launcher": self.launcher,
             "metric_definitions": self.metric_definitions,
+            "metric_files": self.metric_files,
             "step": self.step,
             "processes_per_worker": self.processes_per_worker,
             "parameter_servers": self.parameter_servers,
@@ -161,6 +167,7 @@ class ScriptTrainer(Trainer):
         usual = {
             "launcher": "python",
             "metric_definitions": [],
+            "metric_files": [],
             "step": None,
             "processes_per_worker": 1,
             "parameter_servers": 0,
@@ -173,6 +180,11 @@ class ScriptTrainer(Trainer):
         }
         changed = {name: value for name, value in values.items() if value != usual[name]}
         return {"entry_point": self.entry_point, "source_dir": self.source_dir, **changed}
+
+    def with_definitions(self, definitions: Sequence[Mapping[str, str]]) -> Self:
+        """The same trainer with these metric definitions in place of its own."""
+        arguments = {**self.arguments, "metric_definitions": definitions}
+        return type(self)(scaling=self.scaling, hyperparameters=self.hyperparameters, **arguments)
 
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
         """See `Trainer.check`: what cannot be written as an argument."""
@@ -192,8 +204,8 @@ class ScriptTrainer(Trainer):
         return command_line(self, hyperparameters)
 
     def metrics(self, channels: Iterable[str]) -> list[str] | None:
-        """See `Trainer.metrics`; a program without definitions says itself what it reports."""
-        return [each["Name"] for each in self.metric_definitions] or None
+        """See `Trainer.metrics`; a program without definitions, or with files, says itself what it reports."""
+        return None if self.metric_files else [each["Name"] for each in self.metric_definitions] or None
 
     @property
     def patience(self) -> float:
@@ -234,6 +246,7 @@ class ScriptTrainer(Trainer):
                 launcher=self.launcher,
                 options=self.launcher_options,
                 definitions=self._definitions,
+                metric_files=tuple(self.metric_files),
                 environment=self.environment,
                 processes=self.processes_per_worker,
                 steps=self._steps,

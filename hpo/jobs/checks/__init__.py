@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         check_no_others as check_no_others,
         check_not_there_yet as check_not_there_yet,
         check_objective_name as check_objective_name,
-        check_unused as check_unused,
+        check_own_arguments as check_own_arguments,
         trial_name as trial_name,
     )
     from hpo.jobs.checks.trainer_fit import (

@@ -100,8 +100,8 @@ def check_arguments(estimator: object, objective_metric_name: object, ranges: ob
     check_whole("random_seed", options["random_seed"], 0)
 
 
-def check_unused(metric_definitions: object, store: object) -> None:
-    """Refuses arguments of a tuner that no setting of a job is made of.
+def check_own_arguments(metric_definitions: object, store: object) -> None:
+    """Refuses arguments of a tuner, other than the settings of its job, that are of a wrong type.
 
     Args:
         metric_definitions: a list, empty, or None.
@@ -116,10 +116,6 @@ def check_unused(metric_definitions: object, store: object) -> None:
     ):
         if not isinstance(value, kind):
             raise ConfigurationError(f"{field} is {value!r}; give {remedy}")
-    if metric_definitions:
-        raise ConfigurationError(
-            "metric_definitions are regular expressions for logs, and trainers report their metrics; leave them out"
-        )
 
 
 def check_limits(**limits: Any) -> None:
@@ -222,7 +218,8 @@ def check_objective_name(name: object, *, of_channel: bool = True) -> None:
     """
     if not of_channel and isinstance(name, str) and name:
         return
-    if not isinstance(name, str) or not all(name.partition(":")):
+    # Nested metrics of a function are called "validation/auc".
+    if not isinstance(name, str) or not any(all(name.partition(mark)) for mark in ":/"):
         raise ConfigurationError(
             f"objective_metric_name is {name!r}; give a channel and its metric, such as 'validation:auc'"
         )

@@ -15,7 +15,7 @@ from hpo import (
 from hpo.record.store import Store
 from tests.support.boosting import CHANNELS, RANGES, STATIC, make
 from tests.support.refusals import refuses, refuses_each
-from trainers import ConfigurationError, DataError, XGBoostTrainer
+from trainers import ConfigurationError, DataError, ScriptTrainer, XGBoostTrainer
 
 
 def test_attach_keeps_scaling_types_and_categorical_types(home: Path) -> None:
@@ -53,7 +53,11 @@ def test_a_wrong_value_is_named_before_anything_starts() -> None:
             (lambda: make(max_wait=5, max_runtime_in_seconds=6), ("max_wait", 5, "max_runtime_in_seconds", 6)),
             (lambda: make(max_parallel_jobs=2.5), ("max_parallel_jobs", 2.5, 1)),
             (lambda: make(warm_start_config="x"), ("warm_start_config", "x", "WarmStartConfig")),
-            (lambda: make(metric_definitions=[{"Name": "x", "Regex": "y"}]), ("metric_definitions",)),
+            (
+                lambda: make(metric_definitions=[{"Name": "x", "Regex": "y"}]),
+                ("metric_definitions", "XGBoostTrainer", "ScriptTrainer"),
+            ),
+            (lambda: make(metric_definitions="acc=(.*)"), ("metric_definitions", "acc=(.*)", "list")),
         ],
         ConfigurationError,
     )
@@ -109,6 +113,18 @@ def test_the_public_names_are_these() -> None:
     ]
     assert all(hasattr(hpo, name) for name in hpo.__all__)
     assert all(hasattr(trainers, name) for name in trainers.__all__)
+
+
+def test_definitions_of_a_tuner_are_those_of_its_program(tmp_path: Path) -> None:
+    own, given = [{"Name": "loss", "Regex": "loss=(.*)"}], [{"Name": "acc", "Regex": "acc=(.*)"}]
+    trainer = ScriptTrainer("train.py", source_dir=tmp_path, metric_definitions=own, hyperparameters={"epochs": 3})
+    ranges = {"lr": ContinuousParameter(0.1, 0.2)}
+    tuner = HyperparameterTuner(trainer, "acc", ranges, given)
+    assert tuner.settings.estimator.options["metric_definitions"] == given
+    assert tuner.settings.estimator.hyperparameters == {"epochs": 3}
+    assert HyperparameterTuner(trainer, "loss", ranges).settings.estimator is trainer
+    with refuses(ConfigurationError, field=("metric_definitions[0]", "acc"), value="acc="):
+        HyperparameterTuner(trainer, "acc", ranges, [{"Name": "acc", "Regex": "acc="}])
 
 
 def test_settings_are_attributes_that_are_checked_together_where_they_are_used() -> None:

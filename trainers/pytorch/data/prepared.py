@@ -72,6 +72,12 @@ class PreparedData:
         for place in self._places:
             place.rewind()
 
+    def begin_again(self) -> None:
+        """Puts all to its beginning, whatever the checkpoint says."""
+        self._resumed_at = ()
+        for place in self._places:
+            place.put((0, 0))
+
     def shard(self, channel: str, labels: torch.dtype) -> Shard:
         """See `TrainContext.shard`."""
         rows = self._held(channel)

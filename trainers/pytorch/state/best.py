@@ -46,6 +46,8 @@ class BestReport:
         """
         if not self._wanted:
             return
+        if state is None and self._objective not in report.metrics:
+            return
         if state is None:
             raise TrialError(
                 f"the report of {now} came with checkpoint=None, and objective_value='best' hands out the model of the "

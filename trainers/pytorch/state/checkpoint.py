@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import torch
 
@@ -35,6 +35,7 @@ class TorchCheckpoint:
         positions: where each of rank 0's prepared datasets stands, in the order of `prepare_data`; all ranks' alike.
         ended: the metrics of the report that ended the trial early; None where it goes on.
         best: the best report's trial, units, value and state, where a job compares trials by that; else empty.
+        ahead: metrics of the units behind the rung, up to `step`, of a trial whose objective came later; else empty.
         scales: the scale of losses of each rank, by rank, and its updates since it changed; empty where none is scaled.
     """
 
@@ -46,6 +47,12 @@ class TorchCheckpoint:
     ended: dict[str, float] | None = None
     scales: tuple[tuple[float, int], ...] = ()
     best: dict[str, Any] = field(default_factory=dict)
+    ahead: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def none(cls) -> Self:
+        """That of a trial whose function has reported no checkpoint: it begins again."""
+        return cls(step=0, state={}, random=(), updates=0, positions=())
 
     def scale_of(self, rank: int) -> tuple[float, int] | None:
         """The scale of losses that a worker goes on with; None where none was scaled."""
@@ -66,6 +73,7 @@ class TorchCheckpoint:
                 # A trial whose losses are not scaled leaves the same bytes as before there were such.
                 **({"scales": list(self.scales)} if self.scales else {}),
                 **({"best": self.best} if self.best else {}),
+                **({"ahead": self.ahead} if self.ahead else {}),
             },
             stream,
         )
@@ -123,6 +131,7 @@ class TorchCheckpoint:
                 ended=content.get("ended"),  # It came later than the format, and so did the next.
                 scales=tuple(tuple(scale) for scale in content.get("scales", ())),
                 best=content.get("best", {}),
+                ahead=content.get("ahead", {}),
             )
         except (KeyError, TypeError) as error:
             raise _flawed(uri, f"a part of it is missing or no such part ({error})") from None

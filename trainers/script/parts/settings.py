@@ -21,6 +21,7 @@ class ScriptSettings:
         launcher: starts it.
         options: of the launcher.
         definitions: its metrics.
+        metric_files: globs of files that it writes metrics to.
         environment: variables beside SageMaker's.
         processes: of the program, on each worker.
         gpus: GPUs of each worker.
@@ -37,6 +38,7 @@ class ScriptSettings:
     launcher: str
     options: LauncherOptions
     definitions: MetricDefinitions
+    metric_files: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     processes: int = 1
     gpus: int = 0

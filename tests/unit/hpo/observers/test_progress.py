@@ -60,7 +60,7 @@ def test_a_warning_of_a_trial_is_told_once_for_each_kind() -> None:
 
 
 def test_units_that_were_trained_again_are_told_once() -> None:
-    (line,) = [line for line in said(details={"repeated_reports": 2}) if "checkpoint" in line]
+    (line,) = [line for line in said(details={"units_trained_again": 2}) if "checkpoint" in line]
     mentions(line, "warning", "rung")
     assert re.search(r"\bjob-\d+\b", line) or UNTUNED in line
     assert re.search(r"\b\d+ units\b", line)

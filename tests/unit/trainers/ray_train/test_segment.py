@@ -70,7 +70,7 @@ def test_what_has_no_files_is_done_again_and_not_counted_twice(tmp_path, every, 
     first, second = run(train, assignment(tmp_path, stop=3, **words), assignment(tmp_path, start=3, stop=5, **words))
     assert (steps(first), steps(second)) == ([1, 2, 3], [4, 5])
     assert [report.metrics["epoch"] for report in second.reports] == [3, 4]
-    assert second.details == {"repeated_reports": repeated}
+    assert second.details == {"units_trained_again": repeated}
     if not every:  # From the beginning it is the training of before, to the bit.
         [whole] = run(train, assignment(tmp_path, stop=5, name="whole", **words))
         assert whole.reports == first.reports + second.reports
@@ -85,7 +85,7 @@ def test_files_of_before_are_kept_where_a_rung_brings_none(tmp_path):
     plan = [(0, 2), (2, 3), (3, 4)]
     first, second, third = run(function, *(assignment(tmp_path, start, stop) for start, stop in plan))
     assert (steps(first), steps(second), steps(third)) == ([1, 2], [3], [4])
-    assert (second.details, third.details) == ({}, {"repeated_reports": 1})
+    assert (second.details, third.details) == ({}, {"units_trained_again": 1})
 
 
 def test_a_function_that_returns_early_has_trained_its_trial_to_the_end(tmp_path):
