@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,10 +17,13 @@ from trainers.checkpoint import UNKNOWN
 from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, Gangs, Program, resources_per_worker
-from trainers.script.environment import LENGTHS, arguments_of
+from trainers.script.arguments import Arguments, check_arguments, check_names
+from trainers.script.environment import LENGTHS
 from trainers.script.folders import mentions_checkpoints, packed
-from trainers.script.launchers import LauncherOptions, check_launcher
+from trainers.script.launchers import PLACES, LauncherOptions, check_launcher, uses_trial
 from trainers.script.metric_lines import MetricDefinitions
+from trainers.script.placeholders import check_placeholders
+from trainers.script.program_options import ProgramOptions, options_of
 from trainers.trainer import Trainer
 
 REPORT_SECONDS = 1800.0
@@ -34,7 +37,8 @@ GRACE_SECONDS = 30.0
 class ScriptTrainer(Trainer):
     """Starts a program for each trial, on every worker; what it prints, or reports, are the trial's metrics.
 
-    Hyperparameters arrive as `--name value`, and with channels and folders in SageMaker's environment variables.
+    Hyperparameters arrive as `--name value`, or as `arguments` say, and with channels and folders in SageMaker's
+    environment variables.
 
     Args:
         entry_point: the program, a file in `source_dir`: a `.py` file, or another one that can be executed.
@@ -42,7 +46,11 @@ class ScriptTrainer(Trainer):
         launcher: "python", "torchrun", "accelerate", "mpirun", "tensorflow", perhaps with options of its own, such as
             "accelerate --mixed_precision bf16"; or a command line with `{program}` in it.
         scaling: see `Trainer`; each worker starts the launcher once.
-        hyperparameters: see `Trainer`.
+        hyperparameters: see `Trainer`; `{checkpoints}`, `{model}`, `{output}`, `{hp:NAME}` and `{data:CHANNEL}` in them
+            stand for the trial's folders, for other hyperparameters and for the folders of channels.
+        arguments: how they reach the program: "--name value", "--name=value", "name=value", "environment" or "file", or
+            a dict with `style`, `booleans`, `lists`, `positional` and `file`; None: as its source declares them.
+        working_dir: where the program runs: a folder in the copy of `source_dir`, which None is, or an absolute path.
         metric_definitions: `[{"Name": "validation:accuracy", "Regex": "acc=([0-9.]+)"}]`, of what rank 0 prints; a
             match of the objective is one unit, or the named group `step` says which. None where it reports otherwise.
         processes_per_worker: processes of the program on each worker, one for each GPU, say.
@@ -76,6 +84,8 @@ class ScriptTrainer(Trainer):
         launcher: str = "python",
         scaling: ScalingConfig | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
+        arguments: str | Mapping[str, Any] | None = None,
+        working_dir: str | os.PathLike[str] | None = None,
         metric_definitions: Sequence[Mapping[str, str]] | None = None,
         processes_per_worker: int = 1,
         parameter_servers: int = 0,
@@ -90,6 +100,8 @@ class ScriptTrainer(Trainer):
         self.entry_point = os.fspath(entry_point)
         self.source_dir = str(Path(os.path.expanduser(source_dir or ".")).absolute())
         self.launcher = launcher
+        self._arguments = Arguments.of(arguments)
+        self.working_dir = _checked_working_dir(working_dir)
         self.metric_definitions = [dict(each) for each in metric_definitions or ()]
         self.processes_per_worker, self.parameter_servers = processes_per_worker, parameter_servers
         self.environment = _checked_environment(environment)
@@ -113,6 +125,11 @@ class ScriptTrainer(Trainer):
                 f"keep_loaded is {self.keep_loaded!r}, and entry_point {self.entry_point!r} is no Python file; leave "
                 "it out"
             )
+        if placeholder := uses_trial(self.launcher):
+            raise ConfigurationError(
+                f"keep_loaded is {self.keep_loaded!r}, and launcher {self.launcher!r} starts once, with {placeholder} "
+                "of the first trial alone; leave it out, or give it as a hyperparameter"
+            )
         if self.launcher == "tensorflow":
             raise ConfigurationError(
                 f"keep_loaded is {self.keep_loaded!r}, and TensorFlow makes the cluster of launcher 'tensorflow' once "
@@ -130,6 +147,8 @@ class ScriptTrainer(Trainer):
         """See `Trainer.options`."""
         values = {
             "launcher": self.launcher,
+            "arguments": self._arguments.to_json(),
+            "working_dir": self.working_dir or None,
             "metric_definitions": self.metric_definitions,
             "processes_per_worker": self.processes_per_worker,
             "parameter_servers": self.parameter_servers,
@@ -141,6 +160,8 @@ class ScriptTrainer(Trainer):
         }
         usual = {
             "launcher": "python",
+            "arguments": None,
+            "working_dir": None,
             "metric_definitions": [],
             "processes_per_worker": 1,
             "parameter_servers": 0,
@@ -154,8 +175,50 @@ class ScriptTrainer(Trainer):
         return {"entry_point": self.entry_point, "source_dir": self.source_dir, **changed}
 
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
-        """See `Trainer.check`: what cannot be written as an argument."""
-        arguments_of(hyperparameters)
+        """See `Trainer.check`: what cannot be written as an argument, and placeholders that do not exist."""
+        for name, value in hyperparameters.items():
+            check_placeholders(f"hyperparameter {name!r}", value)
+        program = self.entry_point if Path(self.source_dir, self.entry_point).is_file() else ""
+        check_arguments(hyperparameters, self._arguments, self.declared, program)
+
+    def command_line(self, hyperparameters: Mapping[str, Any], channels: Mapping[str, str] | None = None) -> str:
+        """Return the command line that runs a configuration by hand, as text for a shell.
+
+        Args:
+            hyperparameters: of a trial; the trainer's own count where it has none.
+            channels: folders of channels, for `{data:CHANNEL}` and SM_CHANNEL_NAME.
+
+        Raises:
+            ConfigurationError: a value cannot be given, or a placeholder has none.
+        """
+        from trainers.script.by_hand import ByHand
+
+        gpus = int(resources_per_worker(self.scaling).get("GPU", 0))
+        return ByHand(
+            source_dir=self.source_dir,
+            entry_point=self.entry_point,
+            working_dir=self.working_dir,
+            launcher=self.launcher,
+            options=self._launcher_options,
+            arguments=self._arguments,
+            declared=self.declared,
+            processes=max(1, self.workers) * self.processes_per_worker,
+            gpus=gpus,
+            channels=channels or {},
+        ).text({**self.hyperparameters, **hyperparameters})
+
+    def check_names(self, names: Collection[str]) -> None:
+        """See `Trainer.check_names`: in arguments and in placeholders."""
+        check_names(names, self._arguments)
+        for name, value in self.hyperparameters.items():
+            check_placeholders(f"hyperparameter {name!r}", value, names=names)
+        if uses_trial(self.launcher):
+            check_placeholders("launcher", self.launcher, names=names, also=PLACES)
+
+    @property
+    def declared(self) -> ProgramOptions:
+        """The options that the program's source declares; none where the source is not here."""
+        return options_of(Path(self.source_dir), self.entry_point)
 
     def metrics(self, channels: Iterable[str]) -> list[str] | None:
         """See `Trainer.metrics`; a program without definitions says itself what it reports."""
@@ -192,6 +255,7 @@ class ScriptTrainer(Trainer):
         from trainers.script.program import ScriptProgram
 
         source = Path(self.source_dir)
+        self._check_places(channels)
         return ScriptProgram(
             channels,
             ScriptSettings(
@@ -204,11 +268,31 @@ class ScriptTrainer(Trainer):
                 processes=self.processes_per_worker,
                 gpus=int(resources_per_worker(self.scaling).get("GPU", 0)),
                 length=self.resource_names,
+                arguments=self._arguments,
+                declared=self.declared,
+                working_dir=self.working_dir,
                 keep_loaded=self.keep_loaded,
                 report_timeout_s=self.report_timeout_s,
                 grace_period_s=self.grace_period_s,
             ),
         )
+
+    def _check_places(self, channels: Iterable[str]) -> None:
+        """Refuse a working directory that is not there, and placeholders of channels that are none.
+
+        Raises:
+            ConfigurationError: naming it.
+        """
+        place = Path(self.source_dir, self.working_dir)
+        if self.working_dir and not place.is_dir():
+            raise ConfigurationError(
+                f"working_dir is {self.working_dir!r}, and {str(place)!r} is no folder; give one in "
+                "source_dir, or an absolute path that every node has"
+            )
+        for name, value in self.hyperparameters.items():
+            check_placeholders(f"hyperparameter {name!r}", value, channels=list(channels))
+        if uses_trial(self.launcher):
+            check_placeholders("launcher", self.launcher, channels=list(channels), also=PLACES)
 
     def start_gangs(
         self,
@@ -236,6 +320,12 @@ class ScriptTrainer(Trainer):
         if not self.checkpoint:
             raise ConfigurationError(self._missing or "this trainer has no model; fit() returns one")
         return packed_model(self.checkpoint, self._manifest)
+
+
+def _checked_working_dir(working_dir: str | os.PathLike[str] | None) -> str:
+    if not isinstance(working_dir, str | os.PathLike | None) or working_dir == "":
+        raise ConfigurationError(f"working_dir is {working_dir!r}; give a folder in source_dir, or an absolute path")
+    return os.path.expanduser(os.fspath(working_dir or ""))
 
 
 def _checked_environment(environment: Mapping[str, str] | None) -> dict[str, str]:

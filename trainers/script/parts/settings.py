@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from trainers.script.arguments import Arguments
 from trainers.script.launchers import LauncherOptions
 from trainers.script.metric_lines import MetricDefinitions
+from trainers.script.program_options import ProgramOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +25,9 @@ class ScriptSettings:
         processes: of the program, on each worker.
         gpus: GPUs of each worker.
         length: hyperparameters that say how many units the program trains.
+        arguments: how its hyperparameters are written.
+        declared: the options that its source declares.
+        working_dir: where it runs: an absolute path, or one from the copy of its source folder on.
         keep_loaded: whether it stays loaded between assignments.
         report_timeout_s: seconds to a report.
         grace_period_s: seconds between SIGTERM and SIGKILL.
@@ -37,6 +42,9 @@ class ScriptSettings:
     processes: int = 1
     gpus: int = 0
     length: tuple[str, ...] = ()
+    arguments: Arguments = field(default_factory=Arguments)
+    declared: ProgramOptions = field(default_factory=ProgramOptions)
+    working_dir: str = ""
     keep_loaded: bool = False
     report_timeout_s: float
     grace_period_s: float
