@@ -226,6 +226,7 @@ class _Writer:
             files = {name: file_text(name, named)}
             words += _with_option(self._arguments.file.get("option", ""), os.path.join(self._folder, name))
         else:
+            environment = {} if self._arguments.style else dict(self._read_variables(named))
             for name, value in named.items():
                 into = ahead if first and self._before_command(name) else words
                 into += self._named(name, value)
@@ -235,7 +236,8 @@ class _Writer:
         """Whether the form of a boolean is told, or the program reads it in another way than by its words."""
         read = self._options
         silent = not read.parsers and not read.reads_words and not read.options
-        return bool(self._boolean(name)) or name in self._arguments.positional or (silent and read.typed)
+        variable = bool({name, _capitals(name)} & read.variables)
+        return bool(self._boolean(name)) or name in self._arguments.positional or (silent and (read.typed or variable))
 
     def _check_word(self, name: object, value: Any) -> None:
         """Refuse what an operating system does not take as an argument and as a variable."""
@@ -381,7 +383,10 @@ class _Writer:
                 pair = _pair(self._boolean(name) or "--flag True") or ("true", "false")
                 return pair[1 - value]
             return "" if value is None else _text(value)
-        return override_text(value, yaml=dialect == "yaml")
+        try:
+            return override_text(value, yaml=dialect == "yaml")
+        except ConfigurationError as error:
+            raise ConfigurationError(f"hyperparameter {name!r} is {value!r}: {error}") from None
 
     def _variables(self, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Variables of the names as they are given, and in capitals; those of the system and of launchers stay."""
@@ -395,11 +400,16 @@ class _Writer:
                     f"hyperparameter {name!r} is a variable that launchers or the system set; give it another name, or "
                     f"let the program read SM_HP_{name.upper()}"
                 )
-            upper = re.sub(r"\W", "_", name).upper()
+            upper = _capitals(name)
             if upper != name and not _is_reserved(upper) and upper not in values:
                 capitals[upper] = text
             yield name, text
         yield from capitals.items()
+
+    def _read_variables(self, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Variables that the program's source reads by the names of hyperparameters, beside its command line."""
+        read = {name: value for name, value in values.items() if not _is_reserved(name)}
+        return ((name, text) for name, text in self._variables(read) if name in self._options.variables)
 
 
 def check_names(names: Collection[str], arguments: Arguments) -> None:
@@ -486,13 +496,27 @@ def override_text(value: Any, *, yaml: bool) -> str:
         case list():
             return f"[{','.join(override_text(each, yaml=yaml) for each in value)}]"
         case dict():
-            inner = (f"{_quoted(str(key), yaml)}: {override_text(each, yaml=yaml)}" for key, each in value.items())
+            inner = (f"{_key(str(key), yaml)}: {override_text(each, yaml=yaml)}" for key, each in value.items())
             return f"{{{','.join(inner)}}}"
     return _quoted(str(value), yaml)
 
 
 _BARE = re.compile(r"[A-Za-z_/][\w/.+-]*", re.ASCII)
 _NOT_TEXT = ("true", "false", "null", "none", "yes", "no", "on", "off", "y", "n", "nan", "inf")
+
+
+def _key(text: str, yaml: bool) -> str:
+    """A key within a value; Hydra takes none in quotes.
+
+    Raises:
+        ConfigurationError: Hydra would read something else.
+    """
+    if yaml or (_BARE.fullmatch(text) and "/" not in text and text.lower() not in _NOT_TEXT):
+        return _quoted(text, yaml)
+    raise ConfigurationError(
+        f"a dict with the key {text!r} cannot be an override of Hydra's; give its entries as hyperparameters of their "
+        "own, with a dot before each key"
+    )
 
 
 def _quoted(text: str, yaml: bool) -> str:
@@ -594,6 +618,10 @@ def _with_option(option: str, path: str) -> list[str]:
     if not option:
         return [path]
     return [f"{option}{path}"] if option.endswith("=") else [option, path]
+
+
+def _capitals(name: str) -> str:
+    return re.sub(r"\W", "_", name).upper()
 
 
 def _is_reserved(name: str) -> bool:

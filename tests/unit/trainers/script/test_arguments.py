@@ -355,6 +355,14 @@ def test_an_old_reader_of_yaml_reads_the_same(value: Any) -> None:
     assert yaml.safe_load(file_text("config.yaml", {"lr": 1e-05, "x": value})) == {"lr": 1e-05, "x": value}
 
 
+HYDRAS = st.recursive(
+    st.none() | st.booleans() | NUMBERS | TEXT,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text("abc", min_size=1, max_size=4), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
 HYDRA = "import hydra\n@hydra.main(config_path='conf', config_name='config')\ndef main(cfg): ...\n"
 OMEGACONF = "from omegaconf import OmegaConf\ncfg = OmegaConf.from_cli()\n"
 
@@ -398,7 +406,7 @@ def test_omegaconf_receives_the_configuration(value: Any) -> None:
     assert received == {"x": value}
 
 
-@given(PLAIN)
+@given(HYDRAS)
 @settings(max_examples=examples(200))
 def test_hydra_receives_the_configuration(value: Any) -> None:
     parser = pytest.importorskip("hydra.core.override_parser.overrides_parser")
@@ -433,6 +441,17 @@ def test_an_environment_has_names_as_given_and_in_capitals() -> None:
     }
     with refuses(ConfigurationError, field="'RANK'", remedy="SM_HP_RANK"):
         given_of({"RANK": 1}, Arguments.of("environment"))
+
+
+def test_variables_that_a_source_reads_are_set_without_being_told(declare: Declare) -> None:
+    declared = declare(
+        "import os\nrate, n = os.environ['LEARNING_RATE'], os.getenv('EPOCHS', 4)\nhome = os.environ['HOME']"
+    )
+    values = {"learning-rate": 0.1, "epochs": 4, "home": "x", "other": 1}
+    given = given_of(values, None, declared)
+    assert dict(given.environment) == {"LEARNING_RATE": "0.1", "EPOCHS": "4"}
+    assert given.words[:2] == ("--learning-rate", "0.1")
+    check_arguments({"epochs": True}, Arguments(), declared, "train.py")
 
 
 @pytest.mark.parametrize(
@@ -473,6 +492,7 @@ def test_what_is_wrong_with_arguments_is_one_error() -> None:
             (made({"style": "file", "file": {"name": "a/b.yaml"}}), ("file", "a/b.yaml", "config.yaml")),
             (made({"style": "file", "file": {"name": "b.toml"}}), ("file", "b.toml", "config.yaml")),
             (made({"file": {"name": "b.yaml"}}), ("file", "b.yaml", "style")),
+            (written({"x": {"a b": 1}}, "name=value"), ("'x'", "'a b'", "dot")),
             (written({"--lr": 1}), ("'--lr'", "'lr'")),
             (written({"x": ["-a"]}, {"lists": "words"}), ("'x'", "-a", "lists", "json")),
             (written({"x": ["a,b"]}, {"lists": "comma"}), ("'x'", "a,b", "json")),
