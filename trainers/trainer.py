@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -91,6 +91,13 @@ class Trainer(Reads, ABC):
     @abstractmethod
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
         """Refuses hyperparameters that cannot be right, before anything starts."""
+
+    def check_names(self, names: Collection[str]) -> None:
+        """Refuse settings that name a hyperparameter which no trial has.
+
+        Args:
+            names: of all hyperparameters, fixed and tuned.
+        """
 
     @abstractmethod
     def program(self, channels: dict[str, PlacedChannel]) -> Program:

@@ -51,7 +51,7 @@ def _add(name: str, function: object, *examples: str) -> None:
     app.command(name, cls=Command, epilog=epilog)(function)  # type: ignore[type-var]
 
 
-_add("init", files.init, "hpo init", "hpo init experiments/churn.yaml")
+_add("init", files.init, "hpo init", "hpo init experiments/churn.yaml", "hpo init mnist.yaml --from train.py")
 _add("import", files.import_, "hpo import sweep.yaml", "hpo import sweep.yaml --out job.yaml --units 30")
 _add(
     "tune",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
+    from hpo.job_file.first_job import job_of_program as job_of_program
     from hpo.job_file.known_keys import Key as Key, keys as keys
     from hpo.job_file.larger_limits import limits_of as limits_of, point_of as point_of
     from hpo.job_file.models import JobSpec as JobSpec, TrainingSpec as TrainingSpec

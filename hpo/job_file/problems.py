@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -30,7 +30,7 @@ from hpo.strategies import UnknownLengthError, strategy_of
 from trainers.errors import ConfigurationError
 from trainers.length import Length, no_length
 from trainers.parts import of_one
-from trainers.script import program_length
+from trainers.script import Arguments, check_names, check_placeholders, program_length
 
 Model = TypeVar("Model")
 Spec = XGBoostSpec | TorchSpec | ParameterServerSpec | ScriptSpec | RayTrainSpec | CustomSpec | SeveralSpec
@@ -64,6 +64,8 @@ def problems_beside(values: Mapping[str, Any], form: Iterable[Problem], *, once:
     problems: list[Problem] = [] if tuning is None else list(_of_conditions(tuning))
     if (once or tuning is not None) and not any(_related(problem.keys, keys) for problem in form for keys in LENGTHS):
         problems += _of_lengths(trainer, None if once else tuning)
+    if isinstance(trainer, ScriptSpec) and tuning is not None:
+        problems += _of_names(trainer, {**trainer.hyperparameters, **tuning.ranges})
     if not program and values.get("data") is None:
         what = JobSpec.model_fields["data"].description
         problems.append(Problem(keys=("data",), text=f"data is missing; give a group of keys: {what}"))
@@ -218,6 +220,20 @@ def _of_examples(data: Data, kind: str) -> Iterator[Problem]:
             keys = ("data", "channels", name, files.kind)
             text = f"{dotted(keys)} is for a trainer of type torch or parameter_server, and this one is {kind}"
             yield Problem(keys=keys, text=f"{text}; give path or folder instead")
+
+
+def _of_names(trainer: ScriptSpec, names: Collection[str]) -> Iterator[Problem]:
+    """Names of hyperparameters, in arguments and in placeholders, that no trial has."""
+    try:
+        if trainer.arguments is not None:
+            check_names(names, Arguments.of(trainer.arguments.given()))
+    except ConfigurationError as error:
+        yield _said(("trainer", "arguments"), error)
+    for name, value in trainer.hyperparameters.items():
+        try:
+            check_placeholders(f"hyperparameter {name!r}", value, names=names)
+        except ConfigurationError as error:
+            yield _said((*HYPERPARAMETERS, name), error)
 
 
 def _of_conditions(tuning: Tuning) -> Iterator[Problem]:

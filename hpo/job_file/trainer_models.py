@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from hpo.job_file.known_keys import PLACE, Give, Strict, own_fields
 from hpo.jobs import NamedCode, look_here_too
 from trainers.errors import ConfigurationError
+from trainers.script import LISTS, STYLES, Arguments
 
 if TYPE_CHECKING:
     from trainers import Trainer
@@ -57,14 +58,14 @@ class _TrainerSpec(Strict):
         """In the Python API's form."""
         import trainers
 
-        made: Trainer = getattr(trainers, self.python)(**self.arguments())
+        made: Trainer = getattr(trainers, self.python)(**self.keywords())
         return made
 
     def code(self) -> list[NamedCode]:
         """The Python code that it names, which would be imported and called."""
         return []
 
-    def arguments(self) -> dict[str, Any]:
+    def keywords(self) -> dict[str, Any]:
         """The arguments of every trainer, and this one's own."""
         from trainers import ScalingConfig
 
@@ -121,11 +122,11 @@ class XGBoostSpec(_TrainerSpec):
         places = code_named({name: value for name, value in named.items() if value}, tuple(named))
         return [NamedCode(key=f"trainer.{key}", name=name) for key, name in places.items()]
 
-    def arguments(self) -> dict[str, Any]:
-        """See `_TrainerSpec.arguments`."""
+    def keywords(self) -> dict[str, Any]:
+        """See `_TrainerSpec.keywords`."""
         if self.code():
             look_here_too()
-        return super().arguments()
+        return super().keywords()
 
 
 class _FunctionSpec(_TrainerSpec):
@@ -159,10 +160,10 @@ class _FunctionSpec(_TrainerSpec):
         """See `_TrainerSpec.code`."""
         return [NamedCode(key="trainer.train_loop", name=self.train_loop)]
 
-    def arguments(self) -> dict[str, Any]:
+    def keywords(self) -> dict[str, Any]:
         """The arguments of every trainer, and this one's own."""
         look_here_too()
-        return {"train_loop_per_worker": self.train_loop, **super().arguments()}
+        return {"train_loop_per_worker": self.train_loop, **super().keywords()}
 
 
 class TorchSpec(_FunctionSpec):
@@ -211,6 +212,57 @@ class StepSpec(Strict):
     )
 
 
+class ArgumentsFileSpec(Strict):
+    """The file of a program whose hyperparameters are in a file."""
+
+    name: Annotated[str, Give("a name that ends in .yaml or .json, without folders")] = Field(
+        pattern=r"^[^/]+\.(yaml|yml|json)$", description="the file's name, which says whether it is YAML or JSON"
+    )
+    option: str = Field("", description="the word before its path, such as --config; empty: its path alone")
+
+
+class ArgumentsSpec(Strict):
+    """How hyperparameters reach a program."""
+
+    style: Annotated[Literal[STYLES], Give(f"one of {', '.join(STYLES)}")] | None = Field(  # type: ignore[valid-type]
+        None, description="the form of a value; null: as the program's source says, else --name value"
+    )
+    booleans: Annotated[str | dict[str, str], Give("a form such as --flag, or names and forms")] = Field(
+        "",
+        description="how true and false are given, for all or by name: --flag (the option or nothing), "
+        "--flag/--no-flag, --flag true, --flag=true, --flag yes/no; empty: as the program's source declares them",
+    )
+    lists: Annotated[str | dict[str, str], Give(f"one of {', '.join(LISTS)}, or names and these")] = Field(
+        "",
+        description="how lists are given, for all or by name: words (--sizes 64 32), repeated (--sizes 64 --sizes 32), "
+        "comma, spaces or json; empty: as the program's source declares them, else json",
+    )
+    positional: list[str] = Field(
+        default_factory=list, description="hyperparameters that are given as values alone, in this order"
+    )
+    file: ArgumentsFileSpec | None = Field(None, description="for style file: the file, and the word before its path")
+
+    @field_validator("booleans", "lists")
+    @classmethod
+    def _forms(cls, forms: Any, about: ValidationInfo) -> Any:
+        if forms:
+            Arguments.of({str(about.field_name): forms})
+        return forms
+
+    @model_validator(mode="after")
+    def _together(self) -> Self:
+        Arguments.of(self.given())
+        return self
+
+    def given(self) -> dict[str, Any]:
+        """In the Python API's form."""
+        return {name: value for name, value in self.model_dump(exclude_none=True).items() if value}
+
+
+def _of_style(given: Any) -> Any:
+    return {"style": given} if isinstance(given, str) else given
+
+
 class ScriptSpec(_TrainerSpec):
     """A program of the user's."""
 
@@ -225,6 +277,16 @@ class ScriptSpec(_TrainerSpec):
         "python",
         description="python, torchrun, accelerate, mpirun, tensorflow, perhaps with options behind it, or a command "
         "line with {program} in it",
+    )
+    arguments: Annotated[
+        ArgumentsSpec | None,
+        BeforeValidator(_of_style, json_schema_input_type=Literal[STYLES] | ArgumentsSpec | None),
+        Give(f"one of {', '.join(STYLES)}, or a group of keys"),
+    ] = Field(
+        None, description="how hyperparameters reach the program; a text is its style; null: as its source declares"
+    )
+    working_dir: str | None = Field(
+        None, min_length=1, description="where it runs, from the copy of source_dir on, or absolute; null is the copy"
     )
     metric_definitions: Annotated[
         list[MetricDefinitionSpec], Give("a list, such as [{Name: validation:accuracy, Regex: 'acc=(\\S+)'}]")
@@ -258,11 +320,12 @@ class ScriptSpec(_TrainerSpec):
         """See `_TrainerSpec.code`."""
         return [NamedCode(key="trainer.entry_point", name=self.entry_point)]
 
-    def arguments(self) -> dict[str, Any]:
-        """See `_TrainerSpec.arguments`."""
+    def keywords(self) -> dict[str, Any]:
+        """See `_TrainerSpec.keywords`."""
         definitions = [each.model_dump() for each in self.metric_definitions]
         step = None if self.step is None else self.step.model_dump(exclude_unset=True)
-        return {**super().arguments(), "metric_definitions": definitions, "step": step}
+        arguments = self.arguments and self.arguments.given()
+        return {**super().keywords(), "metric_definitions": definitions, "step": step, "arguments": arguments}
 
 
 class RayTrainSpec(_TrainerSpec):
@@ -287,13 +350,13 @@ class RayTrainSpec(_TrainerSpec):
         """See `_TrainerSpec.code`."""
         return [NamedCode(key="trainer.ray_trainer", name=self.ray_trainer)]
 
-    def arguments(self) -> dict[str, Any]:
+    def keywords(self) -> dict[str, Any]:
         """The arguments of every trainer, as far as the file has them, and this one's own."""
         look_here_too()
         given = self.model_fields_set
         left_out = {"scaling"} if not given & set(_WORKERS) else set()
         left_out |= {"hyperparameters"} - given
-        return {name: value for name, value in super().arguments().items() if name not in left_out}
+        return {name: value for name, value in super().keywords().items() if name not in left_out}
 
 
 class CustomSpec(_TrainerSpec):
@@ -320,7 +383,7 @@ class CustomSpec(_TrainerSpec):
         look_here_too()
         kind = trainer_class(self.trainer_class)
         try:
-            return kind(**self.arguments(), **self.options)
+            return kind(**self.keywords(), **self.options)
         except TypeError as error:
             raise ConfigurationError(f"options are {self.options}: {error}") from error
 

@@ -68,6 +68,10 @@ def in_its_words(text: str) -> str:
 def _keys(file: JobFile, group: str, text: str) -> Keys:
     """The keys that an error is about: the first that it names and the file has, else the whole group."""
     tables = (RANGES, HYPERPARAMETERS) if group == "tuning" else (HYPERPARAMETERS,)
+    field = re.match(rf"{group}: (\w+)", text)  # An error begins with the argument that it is about.
+    if field and (group, field[1]) in file.places:
+        within = [(group, field[1], word) for word in re.findall(r"\w+", text)]
+        return next((keys for keys in within if keys in file.places), (group, field[1]))
     named = re.findall(r"['`](\w+)['`]|\b(\w+_\w+)\b", text)
     for name in (quoted or word for quoted, word in named):
         for keys in ((group, name), *((*values, name) for values in tables), (name,)):

@@ -107,11 +107,30 @@ def read(path: str | Path, overrides: Iterable[str] = (), *, kind: str = "job fi
     file = JobFile(path=str(path), kind=kind)
     try:
         text = Path(path).read_text(encoding="utf-8")
-        node = compose(text)
     except OSError as error:
         raise ConfigurationError(f"{file} cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{file} is not YAML: it is not text in UTF-8") from error
+    file = parsed(text, path, kind=kind)
+    for override in overrides:
+        _override(file, override)
+    return file
+
+
+def parsed(text: str, path: str | Path, *, kind: str = "job file") -> JobFile:
+    """The same of a text.
+
+    Args:
+        text: in YAML.
+        path: what messages call the file.
+        kind: likewise.
+
+    Raises:
+        ConfigurationError: it is not YAML, or holds no keys.
+    """
+    file = JobFile(path=str(path), kind=kind)
+    try:
+        node = compose(text)
     except ValueError as error:
         raise ConfigurationError(f"{file} is not YAML: {error}") from error
     reader = _Reader(file, lambda node: Place(line=node.start_mark.line + 1))
@@ -119,8 +138,6 @@ def read(path: str | Path, overrides: Iterable[str] = (), *, kind: str = "job fi
     if not isinstance(values, dict):
         raise ConfigurationError(f"{file} holds no keys; `hpo init` writes a file to start from")
     file.values = values
-    for override in overrides:
-        _override(file, override)
     return file
 
 

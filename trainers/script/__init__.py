@@ -5,8 +5,28 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
+    from trainers.script.arguments import (
+        LISTS as LISTS,
+        STYLES as STYLES,
+        Arguments as Arguments,
+        check_names as check_names,
+    )
     from trainers.script.lengths import LENGTHS as LENGTHS, program_length as program_length
     from trainers.script.output_log import logs_folder as logs_folder, trial_log as trial_log
+    from trainers.script.placeholders import check_placeholders as check_placeholders, doubled as doubled
+    from trainers.script.program_options import (
+        PrintedMetric as PrintedMetric,
+        ProgramOption as ProgramOption,
+        ProgramOptions as ProgramOptions,
+        Source as Source,
+        folder_of as folder_of,
+        launcher_of as launcher_of,
+        length_of as length_of,
+        of_source as of_source,
+        options_in_help as options_in_help,
+        options_of as options_of,
+        printed_metrics as printed_metrics,
+    )
     from trainers.script.trainer import ScriptTrainer as ScriptTrainer
 
 load_when_used(__name__)

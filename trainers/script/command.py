@@ -7,12 +7,15 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trainers.script.environment import Folders, arguments_of, environment_of
+from trainers.script.arguments import Given, given_of
+from trainers.script.environment import TYPED, Folders, environment_of, files_of
 from trainers.script.folders import names_in
 from trainers.script.launchers import Place, Start, start_of
+from trainers.script.placeholders import Fillings
 
 if TYPE_CHECKING:
     from trainers.script.trainer import ScriptTrainer
@@ -20,38 +23,68 @@ if TYPE_CHECKING:
 _HOST, _PORT = "127.0.0.1", 29500
 _VARIABLES = re.compile(rb"\b(?:SM|WARMBAND)_[A-Z][A-Z0-9_]*|\bwarmband\b")
 """What a program's source names of what Warmband gives it."""
-_ROOT = "/opt/ml"
-"""The folder of the paths that a new folder takes the place of."""
+_RUN = "/WARMBAND-RUN"
+"""Stands for the folder that a run makes for itself, until the command is written."""
 _MODULE = str(Path(__file__).parent / "module")
 _OWN_PROCESSES = ("torchrun", "accelerate", "mpirun")
 """Launchers that start the processes of all workers from one command, on one machine."""
 
 
-def command_line(trainer: ScriptTrainer, hyperparameters: Mapping[str, Any]) -> str:
+def command_line(
+    trainer: ScriptTrainer, hyperparameters: Mapping[str, Any], channels: Mapping[str, str] | None = None
+) -> str:
     """Return the command line of a program with a configuration, for a shell on one machine.
 
-    It runs in the source folder, begins with an empty folder for checkpoints, and has the variables that the source
-    names. Of several workers that are started one by one, each has a line.
+    It runs in the program's working directory, makes a new folder for checkpoints, model and output, and has the
+    variables that the source names. Of several workers that are started one by one, each has a line.
 
     Args:
         trainer: of the program.
-        hyperparameters: the whole configuration, as the program receives it.
+        hyperparameters: the whole configuration, as a trial has it.
+        channels: folders of channels, for `{data:CHANNEL}` and SM_CHANNEL_NAME.
+
+    Raises:
+        ConfigurationError: a value cannot be given, or a placeholder has none.
     """
-    program = (trainer.entry_point, *arguments_of(hyperparameters))
-    starts = _starts(trainer, program, trainer.workers_for(hyperparameters))
-    given = [f"{name}={value}" for name, value in _variables(trainer, hyperparameters).items()]
-    folder = shlex.quote(trainer.source_dir)
-    if len(starts) == 1:
-        return f"cd {folder} && {_line(starts[0], given)}"
-    shared = [f"export {' '.join(given)}"] if given else []
-    return "\n".join([f"cd {folder} && (", *shared, *(f"{_line(start)} &" for start in starts), "wait", ")"])
+    channels = channels or {}
+    folders = Folders.under(_RUN, trainer.source_dir)
+    named = {"checkpoints": folders.checkpoint, "model": folders.model, "output": folders.output_data}
+    fillings = Fillings(folders=named, hyperparameters=hyperparameters, channels=channels)
+    values = fillings.filled()
+    given = given_of(values, trainer.passed, trainer.declared, folders.config)
+    entry = str(Path(trainer.source_dir, trainer.entry_point)) if trainer.working_dir else trainer.entry_point
+    starts = _starts(trainer, (entry, *given.words), trainer.workers_for(hyperparameters), fillings)
+    variables = _variables(trainer, values, channels, folders, given)
+    files = dict(given.files)
+    if "WARMBAND_HYPERPARAMETERS" in variables:
+        files[TYPED] = files_of(values, channels=channels, place=_alone())[TYPED]
+    lines = [_line(start, variables) for start in starts]
+    steps = [f"cd {shlex.quote(str(Path(trainer.source_dir, trainer.working_dir)))}"]
+    steps += _folders(lines, folders, files)
+    if len(lines) == 1:
+        return " && ".join([*steps, *lines])
+    return "\n".join([f"{' && '.join(steps)} && (", *(f"{line} &" for line in lines), "wait", ")"])
 
 
-def _starts(trainer: ScriptTrainer, program: Sequence[str], workers: int) -> list[Start]:
-    """What the workers of a gang start, on one machine."""
+def _folders(lines: Sequence[str], folders: Folders, files: Mapping[str, str]) -> list[str]:
+    """Return the commands that make the folders and files that the lines name."""
+    whole = " ".join(lines)
+    each = {folders.checkpoint, folders.model, folders.output, folders.output_data}
+    used = sorted(folder for folder in each if _quoted(folder) in whole)
+    if files:
+        used.append(folders.config)
+    if not used:
+        return []
+    made = ["run=$(mktemp -d)", f"mkdir -p {' '.join(map(_quoted, used))}"]
+    return made + [f"printf %s {_quoted(text)} > {_quoted(f'{folders.config}/{name}')}" for name, text in files.items()]
+
+
+def _starts(trainer: ScriptTrainer, program: tuple[str, ...], workers: int, fillings: Fillings) -> list[Start]:
+    """Return what the workers of a gang start, on one machine."""
     together = 1
     if trainer.launcher.split(maxsplit=1)[0] in _OWN_PROCESSES or "{processes}" in trainer.launcher:
-        workers, together = 1, workers
+        workers, together = 1, max(1, workers)
+    workers = max(1, workers)
     resources = trainer.worker_resources
     starts = [
         start_of(
@@ -66,7 +99,7 @@ def _starts(trainer: ScriptTrainer, program: Sequence[str], workers: int) -> lis
                 gpus=int(resources.get("GPU", 0)) * together,
                 processes=trainer.processes_per_worker * together,
             ),
-            options=trainer.launcher_options,
+            options=replace(trainer.launcher_options, fillings=fillings),
         )
         for rank in range(workers)
     ]
@@ -78,41 +111,49 @@ def _starts(trainer: ScriptTrainer, program: Sequence[str], workers: int) -> lis
     return found
 
 
-def _variables(trainer: ScriptTrainer, hyperparameters: Mapping[str, Any]) -> dict[str, str]:
-    """The variables that a program's source names, and its trainer's own, as a shell writes their values."""
-    named = names_in(Path(trainer.source_dir), _VARIABLES)
-    place = Place(rank=0, world_size=1, hosts=(_HOST,), ports=((_PORT,),), cpus=1, gpus=0)
+def _alone() -> Place:
+    return Place(rank=0, world_size=1, hosts=(_HOST,), ports=((_PORT,),), cpus=1, gpus=0)
+
+
+def _variables(
+    trainer: ScriptTrainer, values: Mapping[str, Any], channels: Mapping[str, str], folders: Folders, given: Given
+) -> dict[str, str]:
+    """Return the variables that a program's source names, its trainer's own, and those of its arguments."""
+    named = {*names_in(Path(trainer.source_dir), _VARIABLES), *trainer.declared.variables}
     made = environment_of(
-        hyperparameters,
+        values,
         entry_point=trainer.entry_point,
-        channels={},
-        folders=Folders.under(_ROOT, trainer.source_dir),
-        place=place,
+        channels=channels,
+        folders=folders,
+        place=_alone(),
+        arguments=given.words,
     )
     each = "SM_HP_" in named  # A program that puts their names together.
-    variables = {
-        name: _shown(name, value)
-        for name, value in made.items()
-        if name in named or (each and name.startswith("SM_HP_"))
-    }
+    variables = {name: value for name, value in made.items() if name in named or (each and name.startswith("SM_HP_"))}
     if "warmband" in named:
-        variables["PYTHONPATH"] = shlex.quote(_MODULE)
-    return {**variables, **{name: shlex.quote(value) for name, value in trainer.environment.items()}}
+        variables["PYTHONPATH"] = _MODULE
+        if trainer.declared.typed:
+            variables["WARMBAND_HYPERPARAMETERS"] = made["WARMBAND_HYPERPARAMETERS"]
+    return {**variables, **trainer.environment, **given.environment}
 
 
-def _shown(name: str, value: str) -> str:
-    if not value.startswith(_ROOT):
-        return shlex.quote(value)
-    return "$(mktemp)" if name == "WARMBAND_REPORTS" else "$(mktemp -d)"
-
-
-def _line(start: Start, given: Sequence[str] = ()) -> str:
+def _line(start: Start, variables: Mapping[str, str]) -> str:
     buffered = [] if "PYTHONUNBUFFERED" in start.command else ["PYTHONUNBUFFERED"]  # mpirun hands it on.
-    own = [f"{name}={shlex.quote(value)}" for name, value in start.environment.items() if name not in buffered]
-    return " ".join([*own, *given, shlex.join(_python(word) for word in start.command)])
+    own = {name: value for name, value in start.environment.items() if name not in buffered}
+    assigned = [f"{name}={_quoted(value)}" for name, value in {**own, **variables}.items()]
+    # A name such as batch-size is none that a shell assigns to.
+    env = [] if all(name.isidentifier() for name in variables) else ["env"]
+    return " ".join([*env, *assigned, *(_quoted(_python(word)) for word in start.command)])
+
+
+def _quoted(word: str) -> str:
+    """Return a word as a shell takes it, with the run's own folder in the place of `_RUN`."""
+    if _RUN not in word:
+        return shlex.quote(word)
+    return '"$run"'.join(shlex.quote(part) if part else "" for part in word.split(_RUN))
 
 
 def _python(word: str) -> str:
-    """A command's word; this Python by its name, where the shell finds it by that."""
+    """Return a command's word; this Python by its name, where the shell finds it by that."""
     name = Path(word).name
     return name if word == sys.executable and shutil.which(name) == word else word

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from trainers.errors import ConfigurationError
+from trainers.script.arguments import arguments_of, plain
 from trainers.script.launchers import Place
 
 TYPED = "warmband_hyperparameters.json"
 """The file of the hyperparameters as they are; in SageMaker's all are strings."""
 
 _LOG_LEVEL = 20  # INFO, as SageMaker's.
-_NEGATIVE = re.compile(r"-\d+|-\d*\.\d+")
-"""What Python's argparse takes for a negative number; all else that begins with a dash it takes for an option."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,83 +58,6 @@ class Folders:
         )
 
 
-def arguments_of(hyperparameters: Mapping[str, Any]) -> list[str]:
-    """Hyperparameters as arguments of a program: `["--lr", "0.1", "--nesterov", "True"]`, in the order given.
-
-    A name of one letter has one dash, as on SageMaker. None is left out. A value that argparse would take for an
-    option, such as -1e-05, is in one word with its name.
-
-    Args:
-        hyperparameters: by their names.
-
-    Raises:
-        ConfigurationError: a value is none that a command line can have.
-    """
-    words: list[str] = []
-    for name, value in plain(hyperparameters).items():
-        _check_word(name, value)
-        if value is None:
-            continue
-        option, text = f"{'-' if len(name) == 1 else '--'}{name}", _argument(value)
-        if text.startswith("-") and not _NEGATIVE.fullmatch(text):
-            words.append(f"{option}{'' if len(name) == 1 else '='}{text}")
-        else:
-            words += [option, text]
-    return words
-
-
-def _check_word(name: object, value: Any) -> None:
-    """Refuses what an operating system does not take as an argument and as a variable."""
-    if not isinstance(name, str) or not name or "=" in name or "\0" in name:
-        raise ConfigurationError(
-            f"hyperparameter {name!r} cannot be an argument of a program; give a name that is not empty, without '='"
-        )
-    if isinstance(value, str) and "\0" in value:
-        raise ConfigurationError(
-            f"hyperparameter {name!r} is {value!r}, which ends an argument in its midst; give text without '\\0'"
-        )
-
-
-def _argument(value: Any) -> str:
-    return json.dumps(value) if isinstance(value, list | dict) else str(value)
-
-
-def plain(hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Hyperparameters as JSON has them: NumPy's numbers become Python's, and paths strings.
-
-    Args:
-        hyperparameters: by their names.
-
-    Raises:
-        ConfigurationError: naming the one that JSON cannot have.
-    """
-    return {name: _plain(name, value) for name, value in hyperparameters.items()}
-
-
-def _plain(name: str, value: Any) -> Any:
-    match value:
-        case None | bool() | int() | float() | str() if type(value).__module__ == "builtins":
-            return value
-        case np.generic() | np.ndarray():
-            return _plain(name, value.tolist())
-        case int():
-            return int(value)
-        case float():
-            return float(value)
-        case str():
-            return str(value)
-        case os.PathLike():
-            return os.fspath(value)
-        case list() | tuple():
-            return [_plain(name, each) for each in value]
-        case Mapping():
-            return {str(key): _plain(name, each) for key, each in value.items()}
-    raise ConfigurationError(
-        f"hyperparameter {name!r} is {value!r}, which a program cannot be given; give a number, a string, True, False, "
-        "None, or lists and dicts of them"
-    )
-
-
 def environment_of(
     hyperparameters: Mapping[str, Any],
     *,
@@ -150,6 +68,7 @@ def environment_of(
     job_name: str = "",
     interface: str = "",
     distributions: Mapping[str, str] | None = None,
+    arguments: Sequence[str] | None = None,
 ) -> dict[str, str]:
     """The variables of a program, with SageMaker's names and meanings, and Warmband's own.
 
@@ -164,6 +83,7 @@ def environment_of(
         job_name: of the tuning job.
         interface: network interface by which the nodes reach each other, if known.
         distributions: how a channel's files came to the workers, where that is not whole to each; see `Folder`.
+        arguments: the program's; None: those of `arguments_of`.
     """
     known = plain(hyperparameters)
     training = _training_env(known, entry_point, channels, folders, place, job_name, distributions or {})
@@ -172,7 +92,7 @@ def environment_of(
     variables = {
         **shared,
         "hps": known,
-        "user_args": arguments_of(known),
+        "user_args": arguments_of(known) if arguments is None else list(arguments),
         "framework_params": training["additional_framework_parameters"],
         "channels": sorted(channels),
         "checkpoint_dir": folders.checkpoint,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -17,14 +17,16 @@ from trainers.checkpoint import UNKNOWN
 from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, Gangs, Program, resources_per_worker
+from trainers.script.arguments import Arguments, check_arguments, check_names
 from trainers.script.command import command_line
-from trainers.script.environment import arguments_of
 from trainers.script.folders import mentions_checkpoints, packed
-from trainers.script.launchers import LauncherOptions, check_launcher
+from trainers.script.launchers import PLACES, LauncherOptions, check_launcher, uses_trial
 from trainers.script.lengths import LENGTHS, ProgramLength, program_length
 from trainers.script.metric_files import check_globs
 from trainers.script.metric_lines import MetricDefinitions
 from trainers.script.output_log import logs_folder
+from trainers.script.placeholders import check_placeholders
+from trainers.script.program_options import ProgramOptions, options_of
 from trainers.script.steps import StepCounter
 from trainers.trainer import Trainer
 
@@ -39,7 +41,8 @@ GRACE_SECONDS = 30.0
 class ScriptTrainer(Trainer):
     r"""Starts a program for each trial, on every worker; what it prints, or reports, are the trial's metrics.
 
-    Hyperparameters arrive as `--name value`, and with channels and folders in SageMaker's environment variables.
+    Hyperparameters arrive as `--name value`, or as `arguments` say, and with channels and folders in SageMaker's
+    environment variables.
 
     Args:
         entry_point: the program, a file in `source_dir`: a `.py` file, or another one that can be executed.
@@ -47,7 +50,11 @@ class ScriptTrainer(Trainer):
         launcher: "python", "torchrun", "accelerate", "mpirun", "tensorflow", perhaps with options of its own, such as
             "accelerate --mixed_precision bf16"; or a command line with `{program}` in it.
         scaling: see `Trainer`; each worker starts the launcher once.
-        hyperparameters: see `Trainer`.
+        hyperparameters: see `Trainer`; `{checkpoints}`, `{model}`, `{output}`, `{hp:NAME}` and `{data:CHANNEL}` in them
+            stand for the trial's folders, for other hyperparameters and for the folders of channels.
+        arguments: how they reach the program: "--name value", "--name=value", "name=value", "environment" or "file", or
+            a dict with `style`, `booleans`, `lists`, `positional` and `file`; None: as its source declares them.
+        working_dir: where the program runs: a folder in the copy of `source_dir`, which None is, or an absolute path.
         metric_definitions: `[{"Name": "validation:accuracy", "Regex": "acc=(\S+)"}]`, of what rank 0 prints; a match
             of the objective is one unit, or the named group `step` says which. None where it reports otherwise.
         metric_files: globs of files that the program writes metrics to, from its working directory on, such as
@@ -88,6 +95,8 @@ class ScriptTrainer(Trainer):
         launcher: str = "python",
         scaling: ScalingConfig | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
+        arguments: str | Mapping[str, Any] | None = None,
+        working_dir: str | os.PathLike[str] | None = None,
         metric_definitions: Sequence[Mapping[str, str]] | None = None,
         metric_files: Sequence[str] | None = None,
         step: Mapping[str, Any] | None = None,
@@ -105,6 +114,8 @@ class ScriptTrainer(Trainer):
         self.entry_point = os.fspath(entry_point)
         self.source_dir = str(Path(os.path.expanduser(source_dir or ".")).absolute())
         self.launcher = launcher
+        self.passed = Arguments.of(arguments)
+        self.working_dir = _checked_working_dir(working_dir)
         self.metric_definitions = [dict(each) for each in metric_definitions or ()]
         self.metric_files = [*check_globs(metric_files)]
         self._steps = StepCounter.of(step)
@@ -134,6 +145,11 @@ class ScriptTrainer(Trainer):
                 f"keep_loaded is {self.keep_loaded!r}, and entry_point {self.entry_point!r} is no Python file; leave "
                 "it out"
             )
+        if placeholder := uses_trial(self.launcher):
+            raise ConfigurationError(
+                f"keep_loaded is {self.keep_loaded!r}, and launcher {self.launcher!r} starts once, with {placeholder} "
+                "of the first trial alone; leave it out, or give it as a hyperparameter"
+            )
         if self.launcher == "tensorflow":
             raise ConfigurationError(
                 f"keep_loaded is {self.keep_loaded!r}, and TensorFlow makes the cluster of launcher 'tensorflow' once "
@@ -152,6 +168,8 @@ class ScriptTrainer(Trainer):
         """See `Trainer.options`."""
         values = {
             "launcher": self.launcher,
+            "arguments": self.passed.to_json(),
+            "working_dir": self.working_dir or None,
             "metric_definitions": self.metric_definitions,
             "metric_files": self.metric_files,
             "step": self.step,
@@ -166,6 +184,8 @@ class ScriptTrainer(Trainer):
         }
         usual = {
             "launcher": "python",
+            "arguments": None,
+            "working_dir": None,
             "metric_definitions": [],
             "metric_files": [],
             "step": None,
@@ -187,8 +207,24 @@ class ScriptTrainer(Trainer):
         return type(self)(scaling=self.scaling, hyperparameters=self.hyperparameters, **arguments)
 
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
-        """See `Trainer.check`: what cannot be written as an argument."""
-        arguments_of(hyperparameters)
+        """See `Trainer.check`: what cannot be written as an argument, and placeholders that do not exist."""
+        for name, value in hyperparameters.items():
+            check_placeholders(f"hyperparameter {name!r}", value)
+        program = self.entry_point if Path(self.source_dir, self.entry_point).is_file() else ""
+        check_arguments(hyperparameters, self.passed, self.declared, program)
+
+    def check_names(self, names: Collection[str]) -> None:
+        """See `Trainer.check_names`: in arguments and in placeholders."""
+        check_names(names, self.passed)
+        for name, value in self.hyperparameters.items():
+            check_placeholders(f"hyperparameter {name!r}", value, names=names)
+        if uses_trial(self.launcher):
+            check_placeholders("launcher", self.launcher, names=names, also=PLACES)
+
+    @property
+    def declared(self) -> ProgramOptions:
+        """The options that the program's source declares; none where the source is not here."""
+        return options_of(Path(self.source_dir), self.entry_point)
 
     @property
     def lengths(self) -> tuple[ProgramLength, ...]:
@@ -238,6 +274,7 @@ class ScriptTrainer(Trainer):
         from trainers.script.program import ScriptProgram
 
         source = Path(self.source_dir)
+        self._check_places(channels)
         return ScriptProgram(
             channels,
             ScriptSettings(
@@ -252,12 +289,32 @@ class ScriptTrainer(Trainer):
                 steps=self._steps,
                 gpus=int(resources_per_worker(self.scaling).get("GPU", 0)),
                 length=self._length,
+                arguments=self.passed,
+                declared=self.declared,
+                working_dir=self.working_dir,
                 keep_loaded=self.keep_loaded,
                 logs=logs_folder(),
                 report_timeout_s=self.report_timeout_s,
                 grace_period_s=self.grace_period_s,
             ),
         )
+
+    def _check_places(self, channels: Iterable[str]) -> None:
+        """Refuse a working directory that is not there, and placeholders of channels that are none.
+
+        Raises:
+            ConfigurationError: naming it.
+        """
+        place = Path(self.source_dir, self.working_dir)
+        if self.working_dir and not place.is_dir():
+            raise ConfigurationError(
+                f"working_dir is {self.working_dir!r}, and {str(place)!r} is no folder; give one in "
+                "source_dir, or an absolute path that every node has"
+            )
+        for name, value in self.hyperparameters.items():
+            check_placeholders(f"hyperparameter {name!r}", value, channels=list(channels))
+        if uses_trial(self.launcher):
+            check_placeholders("launcher", self.launcher, channels=list(channels), also=PLACES)
 
     def start_gangs(
         self,
@@ -289,6 +346,12 @@ class ScriptTrainer(Trainer):
         if not self.checkpoint:
             raise ConfigurationError(self._missing or "this trainer has no model; fit() returns one")
         return packed_model(self.checkpoint, self._manifest)
+
+
+def _checked_working_dir(working_dir: str | os.PathLike[str] | None) -> str:
+    if not isinstance(working_dir, str | os.PathLike | None) or working_dir == "":
+        raise ConfigurationError(f"working_dir is {working_dir!r}; give a folder in source_dir, or an absolute path")
+    return os.path.expanduser(os.fspath(working_dir or ""))
 
 
 def _checked_environment(environment: Mapping[str, str] | None) -> dict[str, str]:

@@ -12,14 +12,39 @@ from trainers.errors import ConfigurationError
 
 def init(
     file: Annotated[str, typer.Argument(metavar="[FILE]", help="The file to write.")] = "job.yaml",
+    program: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--from", metavar="PROGRAM", help="A program of yours, whose source is read and not run."),
+    ] = None,
+    run_help: Annotated[
+        bool,
+        typer.Option(
+            "--run-help",
+            help="Run the program with --help too, for options that its source does not tell; for a minute at most, "
+            "with your rights.",
+        ),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")] = False,
 ) -> None:
     """Write a commented job file to start from.
 
-    It runs as it is, on generated data.
+    It runs as it is, on generated data. With --from, it tunes a program
+    of yours: the program's options, its length, the lines that print
+    metrics and its folders of outputs are read from its source, and what
+    is a guess says CHECK.
     """
     from importlib.resources import files
 
+    if run_help and program is None:
+        raise ConfigurationError("--run-help is given without --from; give the program too: --from train.py")
+    if program is not None:
+        from hpo.job_file import job_of_program
+
+        text = job_of_program(program, run_help=run_help)
+        _write(file, text, force=force)
+        typer.echo(text, nl=False)
+        typer.echo(f"Wrote {file}. Run it with: hpo tune {file} --allow-code")
+        return
     _write(file, files("hpo.cli").joinpath("job.yaml").read_text(encoding="utf-8"), force=force)
     typer.echo(f"Wrote {file}. Run it with: hpo tune {file}")
 

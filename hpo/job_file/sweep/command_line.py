@@ -17,15 +17,23 @@ USUAL = ("${env}", "${interpreter}", "${program}", "${args}")
 """W&B's command where a sweep has none."""
 
 _MACRO = re.compile(r"\$\{(?P<name>[^}]*)\}")
+ARGUMENTS: dict[str, Any] = {
+    "args_no_boolean_flags": {"booleans": "--flag"},
+    "args_no_hyphens": {"style": "name=value"},
+    "args_append_hydra": {"style": "+name=value"},
+    "args_override_hydra": {"style": "++name=value"},
+    "args_json_file": {"style": "file", "file": {"name": "args.json"}},
+}
+"""What a job file says of arguments for macros that give them in another form than `--name value`."""
 _READS = "let the program read the JSON file that WARMBAND_HYPERPARAMETERS names, and give ${args}"
 _ARGUMENTS = {
     "args": "",
     "args_no_boolean_flags": "",
-    "args_no_hyphens": f"name=value, and Warmband gives --name value; {_READS}",
-    "args_append_hydra": f"+name=value, and Warmband gives --name value; {_READS}",
-    "args_override_hydra": f"++name=value, and Warmband gives --name value; {_READS}",
+    "args_no_hyphens": "",
+    "args_append_hydra": "",
+    "args_override_hydra": "",
     "args_json": f"one argument of JSON, and Warmband gives --name value; {_READS}",
-    "args_json_file": f"the path of a file, and Warmband gives --name value; {_READS}",
+    "args_json_file": "",
 }
 """Macros of hyperparameters, and of those that Warmband has none of, what the program would get."""
 _OTHERS = ("env", "interpreter", "program")
@@ -126,6 +134,10 @@ def _take_environment(found: CommandLine) -> None:
 
 def _take_behind(sweep: Sweep, found: CommandLine, words: Sequence[str]) -> None:
     """Arguments with a value become static hyperparameters; other words stay behind all hyperparameters."""
+    macros = [word[2:-1] for word in words if _MACRO.fullmatch(word)]
+    if any("style" in ARGUMENTS.get(macro, {}) for macro in macros):
+        _take_words(sweep, found, words)
+        return
     for argument, value in _pairs(words):
         macro = _MACRO.fullmatch(argument)
         if macro is not None and macro["name"] in _ARGUMENTS:
@@ -144,6 +156,21 @@ def _take_behind(sweep: Sweep, found: CommandLine, words: Sequence[str]) -> None
                 f"command has {shown(argument)} between the program and its hyperparameters, where Warmband puts no "
                 "word; give it behind ${args} if the program takes it there, or start the program by one of your own",
             )
+
+
+def _take_words(sweep: Sweep, found: CommandLine, words: Sequence[str]) -> None:
+    """Takes the words of a program that is not given `--name value`: its options stay behind the hyperparameters."""
+    for word in words:
+        macro = _MACRO.fullmatch(word)
+        name, equals, value = word.partition("=")
+        if macro is not None and macro["name"] in _ARGUMENTS:
+            found.arguments = macro["name"]
+        elif macro is not None:
+            sweep.refuse(COMMAND, f"command has {word} behind the program; leave it out there")
+        elif equals and re.fullmatch(r"[A-Za-z_][\w.]*", name) and "${args_no_hyphens}" in words:
+            found.static[name] = _plain(value)
+        else:
+            found.flags.append(word)
 
 
 def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str | None]]:

@@ -13,6 +13,7 @@ from hpo.job_file.yaml_file import shown
 from hpo.ranges import exactly
 from trainers.checking import did_you_mean, is_number, is_whole
 from trainers.errors import ConfigurationError
+from trainers.script import doubled
 
 _YAML_1_1 = ("y", "yes", "on", "n", "no", "off")
 """Text that is true or false by YAML 1.1, which W&B reads, unless it is in quotes."""
@@ -105,7 +106,7 @@ def _categorical(parameter: Parameter) -> dict[str, Any]:
         raise ConfigurationError(
             f"probabilities is {shown(shares)}, and Warmband draws all values of a list alike; leave probabilities out"
         )
-    return {"type": "categorical", "values": values}
+    return {"type": "categorical", "values": doubled(values)}
 
 
 def _alike(shares: Any, size: int) -> bool:

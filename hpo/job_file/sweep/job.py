@@ -61,7 +61,7 @@ def job_of_sweep(path: str | Path, *, units: int | None = None) -> str:
         trainer["length"] = units
     if sweep.problems or sweep.file.problems:
         raise sweep.file.refusal(sweep.problems)
-    _say_reports(sweep, str(tuning["objective_metric_name"]))
+    _say_reports(sweep, str(tuning["objective_metric_name"]), trainer.get("arguments", {}))
     values = {**({"name": name} if name else {}), "trainer": trainer, "tuning": tuning}
     _check(values)
     notes = "".join(f"# {line}\n" for line in sweep.lines())
@@ -87,7 +87,7 @@ def _top(sweep: Sweep) -> str | None:
     return None
 
 
-def _say_reports(sweep: Sweep, metric: str) -> None:
+def _say_reports(sweep: Sweep, metric: str, arguments: Mapping[str, Any]) -> None:
     report = f"warmband.report({{{metric!r}: value}}, step=epoch)"
     sweep.note(
         (),
@@ -95,7 +95,12 @@ def _say_reports(sweep: Sweep, metric: str) -> None:
         "module without dependencies), or give trainer.metric_definitions of what it prints",
     )
     sweep.note((), "a worker holds one CPU: give trainer.use_gpu: true for a GPU, or trainer.resources_per_worker")
-    sweep.note((), "the program gets --name value, where W&B gives --name=value; a name of one letter has one hyphen")
+    if "style" not in arguments:
+        sweep.note(
+            (),
+            "the program gets --name value, where W&B gives --name=value; booleans, lists and names of one letter are "
+            "given as its source declares them",
+        )
 
 
 def _check(values: Mapping[str, Any]) -> None:

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from hpo.job_file.sweep.command_line import COMMAND, CommandLine, command_line_of
+from hpo.job_file.sweep.command_line import ARGUMENTS, COMMAND, CommandLine, command_line_of
 from hpo.job_file.sweep.parameters import Parameters
 from hpo.job_file.sweep.sweep_file import Sweep
 from hpo.job_file.yaml_file import dotted, shown
+from trainers.script import doubled
 
 _PYTHON = re.compile(r"python(\d(\.\d+)?)?")
 _MODULES = {"torch.distributed.run": ["torchrun"], "accelerate.commands.launch": ["accelerate", "launch"]}
@@ -34,26 +35,26 @@ def trainer_of(sweep: Sweep, parameters: Parameters) -> dict[str, Any]:
 
     Args:
         sweep: notes and problems are left in it.
-        parameters: of the sweep; booleans that W&B gives as flags leave its constants.
+        parameters: of the sweep.
     """
     command = command_line_of(sweep)
     if command is None or not _check_program(sweep, command):
         return {}
     _say_arguments(sweep, command)
-    if command.arguments == "args_no_boolean_flags":
-        _take_booleans(sweep, command, parameters)
     for name in command.static:
         if name in parameters.keys:
             where = dotted(parameters.keys[name])
             sweep.refuse(COMMAND, f"command has --{name}, as {where} has; leave one of them out")
     launched = _launched(sweep, command)
-    hyperparameters = {**command.static, **parameters.constants}
+    hyperparameters = doubled({**command.static, **parameters.constants})
+    arguments = ARGUMENTS.get(command.arguments)
     return {
         "type": "script",
         "entry_point": command.program,
         "launcher": launched.pop("launcher"),
         "num_workers": launched.pop("num_workers", 1),
         **launched,
+        **({"arguments": arguments} if arguments else {}),
         **({"environment": command.environment} if command.environment else {}),
         **({"hyperparameters": hyperparameters} if hyperparameters else {}),
     }
@@ -81,28 +82,11 @@ def _say_arguments(sweep: Sweep, command: CommandLine) -> None:
         )
     for name, value in command.static.items():
         sweep.note(COMMAND, f"command has {name} {shown(value)}: it is a static hyperparameter")
+    if command.arguments in ARGUMENTS:
+        sweep.note(COMMAND, f"${{{command.arguments}}} is arguments: {shown(ARGUMENTS[command.arguments])}")
     if command.flags:
         words = shlex.join(command.flags)
         sweep.note(COMMAND, f"command has {words}: it stands behind all hyperparameters, in launcher")
-
-
-def _take_booleans(sweep: Sweep, command: CommandLine, parameters: Parameters) -> None:
-    """Constants that are true become flags, those that are false go; others cannot be flags."""
-    for name, value in list(parameters.constants.items()):
-        if isinstance(value, bool):
-            del parameters.constants[name]
-            told = f"--{name} stands in launcher" if value else "the argument is left out"
-            sweep.note(parameters.keys[name], f"{dotted(parameters.keys[name])} is {shown(value)}: {told}")
-            command.flags += [f"--{name}"] if value else []
-    for name, bounds in parameters.ranges.items():
-        values = bounds.get("values", [])
-        if any(isinstance(value, bool) for value in values):
-            sweep.refuse(
-                parameters.keys[name],
-                f"{dotted(parameters.keys[name])} has the values {shown(values)}, which ${{args_no_boolean_flags}} "
-                f"gives as --{name} or nothing, and Warmband as --{name} True or False; let the program take that, "
-                "and give ${args}",
-            )
 
 
 def _launched(sweep: Sweep, command: CommandLine) -> dict[str, Any]:

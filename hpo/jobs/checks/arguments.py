@@ -92,6 +92,7 @@ def check_arguments(estimator: object, objective_metric_name: object, ranges: ob
     check_ranges(ranges)
     check_conditions(ranges)
     check_trainer_ranges(estimator, ranges)
+    estimator.check_names({**estimator.hyperparameters, **ranges})
     given = ("strategy", "strategy_config", "early_stopping_type", "warm_start_config")
     check_strategy(*(options[name] for name in given))
     kind, kinds = options["objective_type"], ("Maximize", "Minimize")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
+    from trainers.script.launchers.command_line import PLACES as PLACES, uses_trial as uses_trial
     from trainers.script.launchers.named import LAUNCHERS as LAUNCHERS
     from trainers.script.launchers.place import (
         PORTS as PORTS,

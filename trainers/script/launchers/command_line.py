@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Sequence
 
-from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
 from trainers.script.launchers.place import Launcher, LauncherOptions, Place, Start, meeting, runnable
+from trainers.script.placeholders import check_placeholder, is_placeholder, placeholders_in, replaced
 
-_PLACEHOLDER = re.compile(r"\{\{(?P<literal>\w+)\}\}|\{(?P<name>\w+)\}")
 _PROGRAM, _SCRIPT = "program", "script"
 
 
 def is_template(launcher: str) -> bool:
     """Whether a launcher is a command line."""
-    return any(found["name"] in (_PROGRAM, _SCRIPT) for found in _PLACEHOLDER.finditer(launcher))
+    return any(found["name"] in (_PROGRAM, _SCRIPT) for found in placeholders_in(launcher))
 
 
 def values(place: Place) -> dict[str, str]:
@@ -33,6 +31,10 @@ def values(place: Place) -> dict[str, str]:
         "gpus": str(place.gpus),
         "processes": str(place.processes),
     }
+
+
+PLACES = (_PROGRAM, _SCRIPT, *values(Place(rank=0, world_size=1, hosts=("",), ports=((0,),), cpus=0, gpus=0)))
+"""Placeholders that are the same for all trials of a gang, but for the program itself."""
 
 
 def words(line: str, launcher: str) -> list[str]:
@@ -55,15 +57,18 @@ def check_template(template: str) -> None:
     Raises:
         ConfigurationError: naming one, and those that there are.
     """
-    known = {_PROGRAM, _SCRIPT, *values(Place(rank=0, world_size=1, hosts=("",), ports=((0,),), cpus=0, gpus=0))}
     for word in words(template, template):
-        for found in _PLACEHOLDER.finditer(word):
-            if found["name"] and found["name"] not in known:
-                raise ConfigurationError(
-                    f"launcher is {template!r}, and its placeholder {{{found['name']}}} is unknown; give "
-                    f"{', '.join(f'{{{name}}}' for name in sorted(known))}, or double its braces to have it as it is"
-                    f"{did_you_mean(found['name'], known)}"
-                )
+        for found in placeholders_in(word):
+            if is_placeholder(found):
+                check_placeholder("launcher", template, found, names=None, channels=None, also=PLACES)
+
+
+def uses_trial(template: str) -> str:
+    """The first placeholder of a command line that is another one for each trial; empty if there is none."""
+    if not is_template(template):
+        return ""
+    found = (each for each in placeholders_in(template) if is_placeholder(each) and each["name"] not in PLACES)
+    return next((each[0] for each in found), "")
 
 
 def by_template(template: str) -> Launcher:
@@ -78,16 +83,13 @@ def by_template(template: str) -> Launcher:
         whole = {_PROGRAM: runnable(program), _SCRIPT: tuple(program)}
         known = values(place) | {name: shlex.join(words) for name, words in whole.items()}
 
-        def filled(found: re.Match[str]) -> str:
-            return f"{{{found['literal']}}}" if found["literal"] else known[found["name"]]
-
         command: list[str] = []
         for word in words(template, template):
-            alone = _PLACEHOLDER.fullmatch(word)
-            if alone and alone["name"] in whole:
-                command += whole[alone["name"]]
+            alone = placeholders_in(word)
+            if len(alone) == 1 and alone[0][0] == word and alone[0]["name"] in whole:
+                command += whole[alone[0]["name"]]
             else:
-                command.append(_PLACEHOLDER.sub(filled, word))
+                command.append(replaced("launcher", word, options.fillings, known))
         return Start(command=tuple(command), environment=meeting(place))
 
     return start

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from trainers.script.placeholders import Fillings
+
 PORTS = 1
 """Free ports that each worker has to find."""
 RANK_WRAPPER = Path(__file__).parents[1] / "module" / "warmband_rank.py"
@@ -80,12 +82,14 @@ class LauncherOptions:
         parameter_servers: workers that serve parameters, of the launcher "tensorflow".
         environment: variables of the program, those of the user included.
         as_root: whether the worker runs as root, which mpirun wants to be told.
+        fillings: of a trial, for placeholders of a command line.
     """
 
     arguments: tuple[str, ...] = ()
     parameter_servers: int = 0
     environment: Mapping[str, str] = field(default_factory=dict)
     as_root: bool = False
+    fillings: Fillings = field(default_factory=Fillings)
 
 
 Launcher = Callable[[Sequence[str], Place, LauncherOptions], Start | None]

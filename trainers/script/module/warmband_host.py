@@ -1,9 +1,9 @@
 """Host of a program that is kept loaded: runs it once for each trial, in one process that stays; run as a program.
 
 It connects to its worker, at the address that `ADDRESS` has, and says the token of its program. Each line that it then
-gets is a trial's order, as JSON: `program`, `arguments`, `environment`, `folder`, `objective`, `stop`, `seen`,
-`first_step`, `every`, and `machines`, as the launcher's words have them and as they are now. Its answer, once the
-program has come to its end, is a line with what the trial left behind. A program that fails ends the process, as it
+gets is a trial's order, as JSON: `program`, `arguments`, `environment`, `folder`, `directory`, `objective`, `stop`,
+`seen`, `first_step`, `every`, and `machines`, as the launcher's words have them and as they are now. Its answer, once
+the program has come to its end, is a line with what the trial left behind. A program that fails ends the process, as it
 would have ended its own.
 
 The program is run anew, as `__main__`; modules stay, but for those of its own folder. What it defines as `main(args)`
@@ -105,7 +105,7 @@ class Host:
             os.environ.clear()
             os.environ.update(before)
             self._state = State()
-        os.chdir(order["folder"])
+        os.chdir(order["directory"])
         sys.argv = [order["program"], *order["arguments"], *self._words_behind(order)]
         sys.path[0] = os.path.dirname(order["program"])
         importlib.invalidate_caches()

@@ -15,12 +15,14 @@ from typing import Any
 
 from trainers.errors import TrialError
 from trainers.gangs import Assignment, WorkerContext
-from trainers.script.environment import Folders, arguments_of, environment_of, files_of
+from trainers.script.arguments import Given, given_of
+from trainers.script.environment import Folders, environment_of, files_of
 from trainers.script.launchers import PORTS, RANK_WRAPPER, Place, Start, mixes_ranks, start_of, wrapped
 from trainers.script.output_log import OutputLog, job_of
 from trainers.script.parts.kept_process import HOST, KeptProcess
 from trainers.script.parts.settings import ScriptSettings
 from trainers.script.peers import Peers, free_ports
+from trainers.script.placeholders import Fillings
 from trainers.script.process import SHOWN_BYTES, Guard, ProgramProcess
 from trainers.script.several_printers import Read, Twins, Unread
 
@@ -59,6 +61,15 @@ class Printing:
     def __init__(self, read: Read, objective: str, rank: int) -> None:
         self.twins, self.unread = Twins(read, objective), Unread(read, objective)
         self.read: Read = self.twins if rank == 0 else self.unread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Trial:
+    """A trial's values on this worker."""
+
+    hyperparameters: dict[str, Any]
+    given: Given
+    fillings: Fillings
 
 
 @dataclass(slots=True, kw_only=True)
@@ -149,14 +160,15 @@ class Parts:
     def _started(self, assignment: Assignment, folders: Folders) -> Part:
         settings, peers = self._settings, self._peers
         place = self._place()
-        program = (settings.entry_point, *arguments_of(assignment.hyperparameters))
-        if settings.keep_loaded:
-            program = (HOST,)
+        trial = self._trial(assignment, folders)
+        options = replace(settings.options, fillings=trial.fillings)
+        file = os.path.join(folders.code, settings.entry_point) if settings.working_dir else settings.entry_point
+        program = (HOST,) if settings.keep_loaded else (file, *trial.given.words)
         mixes, entry = mixes_ranks(settings.launcher, place), Path(folders.code, program[0])
         aside = self._root / f"aside-{uuid.uuid4().hex}" if mixes else None
         program = wrapped(program) if mixes else program
         printing = Printing(settings.definitions.read, assignment.objective, place.rank)
-        start = start_of(settings.launcher, program, place, options=settings.options)
+        start = start_of(settings.launcher, program, place, options=options)
         roles = peers.gathered(start.role if start else "none", MEET_SECONDS, "its start")
         process: ProgramProcess | KeptProcess | None = None
         problem: Exception | None = None
@@ -166,12 +178,12 @@ class Parts:
             if start is not None and settings.keep_loaded:
                 process = self._kept(start, roles, printing, aside)
             elif start is not None:
-                environment = self._environment(assignment, folders, place)
+                environment = self._environment(assignment, folders, place, trial)
                 self._begin_log(assignment, start.command)
                 process = ProgramProcess(
                     start,
                     environment=environment,
-                    folder=Path(folders.code),
+                    folder=self._directory(folders),
                     guard=self._guard,
                     read=printing.read,
                     log=self.log,
@@ -222,12 +234,14 @@ class Parts:
     ) -> dict[str, Any]:
         steps = self._settings.steps
         code = self._loaded_code(folders)
+        trial = self._trial(assignment, folders)
         return {
             "program": os.path.join(code, self._settings.entry_point),
-            "arguments": arguments_of(assignment.hyperparameters),
-            "environment": self._environment(assignment, folders, loaded.place),
+            "arguments": list(trial.given.words),
+            "environment": self._environment(assignment, folders, loaded.place, trial),
             "machines": [loaded.machines, loaded.place.machines],
             "folder": code,
+            "directory": os.path.join(code, self._settings.working_dir),
             "objective": assignment.objective,
             "stop": assignment.stop,
             "seen": seen,
@@ -261,22 +275,51 @@ class Parts:
             processes=settings.processes,
         )
 
-    def _environment(self, assignment: Assignment, folders: Folders, place: Place) -> dict[str, str]:
+    def _trial(self, assignment: Assignment, folders: Folders) -> _Trial:
+        """What a trial's program is given, in which folders and channels have their paths on this worker.
+
+        Raises:
+            ConfigurationError: a placeholder has no value.
+        """
+        named = {"checkpoints": folders.checkpoint, "model": folders.model, "output": folders.output_data}
+        fillings = Fillings(folders=named, hyperparameters=assignment.hyperparameters, channels=self._channels)
+        hyperparameters = fillings.filled()
+        settings = self._settings
+        given = given_of(hyperparameters, settings.arguments, settings.declared, folders.config)
+        return _Trial(hyperparameters=hyperparameters, given=given, fillings=fillings)
+
+    def _directory(self, folders: Folders) -> Path:
+        """Where the program runs.
+
+        Raises:
+            TrialError: it is not on this node.
+        """
+        directory = Path(folders.code, self._settings.working_dir)
+        if not directory.is_dir():
+            raise TrialError(
+                f"working_dir {self._settings.working_dir!r} is no folder on {socket.gethostname()}; give one that "
+                "every node has, or one in source_dir"
+            )
+        return directory
+
+    def _environment(self, assignment: Assignment, folders: Folders, place: Place, trial: _Trial) -> dict[str, str]:
         """Of a trial, beside the launcher's; writes the files that it names."""
         channels, distributions = self._channels, self._distributions
-        files = files_of(assignment.hyperparameters, channels=channels, place=place, distributions=distributions)
-        for name, text in files.items():
+        files = files_of(trial.hyperparameters, channels=channels, place=place, distributions=distributions)
+        for name, text in {**files, **trial.given.files}.items():
             Path(folders.config, name).write_text(text, encoding="utf-8")
         made = environment_of(
-            assignment.hyperparameters,
+            trial.hyperparameters,
             entry_point=self._settings.entry_point,
             channels=channels,
             folders=folders,
             place=place,
             job_name=assignment.trial_id,
             distributions=distributions,
+            arguments=trial.given.words,
         )
-        return {**made, "PATH": _path(), **self._settings.environment, "PYTHONPATH": self._modules()}
+        own = {**trial.given.environment, **self._settings.environment}
+        return {**made, "PATH": _path(), **own, "PYTHONPATH": self._modules()}
 
     def _modules(self) -> str:
         own = self._settings.environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from trainers.script.arguments import Arguments
 from trainers.script.launchers import LauncherOptions
 from trainers.script.lengths import ProgramLength
 from trainers.script.metric_lines import MetricDefinitions
+from trainers.script.program_options import ProgramOptions
 from trainers.script.steps import StepCounter
 
 
@@ -27,6 +29,9 @@ class ScriptSettings:
         gpus: GPUs of each worker.
         steps: its step counter.
         length: says how many units a configuration trains until the program ends by itself.
+        arguments: how its hyperparameters are written.
+        declared: the options that its source declares.
+        working_dir: where it runs: an absolute path, or one from the copy of its source folder on.
         keep_loaded: whether it stays loaded between assignments.
         logs: the folder of all logs of programs, as the driver has it; empty for the worker's own.
         report_timeout_s: seconds to a report.
@@ -44,6 +49,9 @@ class ScriptSettings:
     gpus: int = 0
     steps: StepCounter = field(default_factory=StepCounter)
     length: ProgramLength = field(default_factory=ProgramLength)
+    arguments: Arguments = field(default_factory=Arguments)
+    declared: ProgramOptions = field(default_factory=ProgramOptions)
+    working_dir: str = ""
     keep_loaded: bool = False
     logs: str = ""
     report_timeout_s: float

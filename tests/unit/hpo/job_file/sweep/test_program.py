@@ -36,7 +36,7 @@ def started(job: Job, command: list[Any] | None, **changes: Any) -> Any:
         ([*PYTHON, "--cfg", "a.yaml", "--k=0.5", "-b", 3, "${args}"], {"static": {"cfg": "a.yaml", "k": 0.5, "b": 3}}),
         ([*PYTHON, "--zip", "007", "--off", "-3", "${args}"], {"static": {"zip": "007", "off": -3}}),
         ([*PYTHON, "--fp16", "${args}", "last"], {"launcher": "{program} --fp16 last"}),
-        ([*PYTHON, "${args}", "--of={epoch}"], {"static": {"of": "{epoch}"}}),
+        ([*PYTHON, "${args}", "--of={epoch}"], {"static": {"of": "{{epoch}}"}}),
         ([*PYTHON, "${args}", "{epoch} x"], {"launcher": "{program} '{{epoch}} x'"}),
         (["torchrun", "${program}", "${args}"], {"launcher": "torchrun", "num_workers": 1}),
         (
@@ -78,28 +78,42 @@ def test_the_program_may_stand_in_the_command_alone(job: Job) -> None:
     assert started(job, ["python", "src/fit.py", "${args}"], program=None).entry_point == "src/fit.py"
 
 
-def test_constants_that_are_flags(job: Job) -> None:
+@pytest.mark.parametrize(
+    ("macro", "given"),
+    [
+        ("args_no_boolean_flags", {"booleans": "--flag"}),
+        ("args_no_hyphens", {"style": "name=value"}),
+        ("args_append_hydra", {"style": "+name=value"}),
+        ("args_override_hydra", {"style": "++name=value"}),
+        ("args_json_file", {"style": "file", "file": {"name": "args.json", "option": ""}}),
+    ],
+)
+def test_forms_of_arguments_are_carried_over(job: Job, commented: Callable[..., str], macro: str, given: Any) -> None:
     parameters = {
         "epochs": {"value": 9},
         "lr": {"min": 0.1, "max": 1},
         "fp16": {"value": True},
-        "amp": {"value": False},
+        "amp": {"values": [True, False]},
     }
-    trainer = started(job, [*PYTHON, "${args_no_boolean_flags}"], parameters=parameters)
-    assert (trainer.launcher, trainer.hyperparameters) == ("{program} --fp16", {"epochs": 9})
-    trainer = started(job, [*PYTHON, "${args}"], parameters=parameters)
-    assert trainer.hyperparameters == {"epochs": 9, "fp16": True, "amp": False}
+    command = [*PYTHON, f"${{{macro}}}"]
+    trainer = started(job, command, parameters=parameters)
+    assert trainer.arguments.given() == given
+    assert (trainer.launcher, trainer.hyperparameters) == ("python", {"epochs": 9, "fp16": True})
+    commented(f"${{{macro}}}", "arguments", command=command, parameters=parameters)
+
+
+def test_other_words_of_hydra_s_commands_stay(job: Job) -> None:
+    trainer = started(job, [*PYTHON, "--config-name", "big", "+data=x", "seed=3", "${args_no_hyphens}"])
+    assert trainer.launcher == "{program} --config-name big +data=x"
+    assert trainer.hyperparameters == {"seed": 3, "epochs": 9}
 
 
 def test_what_a_job_file_has_no_place_for_is_one_error(in_one_line: Job) -> None:
-    flags = "${args_no_boolean_flags}"
-    truth = {"epochs": {"value": 9}, "lr": {"values": [True, False]}}
     cases: list[tuple[dict[str, Any], tuple[object, ...]]] = [
         ({"command": "python train.py"}, ("line 1", "command", "'python train.py'", "list")),
-        ({"command": [*PYTHON, "${args_no_hyphens}"]}, ("command", "${args_no_hyphens}", "name=value", "${args}")),
         (
-            {"command": [*PYTHON, "${args_json_file}"]},
-            ("command", "${args_json_file}", "JSON", "WARMBAND_HYPERPARAMETERS", "${args}"),
+            {"command": [*PYTHON, "${args_json}"]},
+            ("command", "${args_json}", "JSON", "WARMBAND_HYPERPARAMETERS", "${args}"),
         ),
         ({"command": [*PYTHON, "${args_jsn}"]}, ("command", "${args_jsn}", "W&B", "args_json")),
         ({"command": [*PYTHON, "--d=${envvar:DATA}"]}, ("command", "${envvar:DATA}", "value")),
@@ -114,10 +128,6 @@ def test_what_a_job_file_has_no_place_for_is_one_error(in_one_line: Job) -> None
         (
             {"command": ["python", "-m", "${program}", "${args}"], "program": "shop.train"},
             ("command", "-m", "program", "FILE.py"),
-        ),
-        (
-            {"command": [*PYTHON, flags], "parameters": truth},
-            ("parameters.lr", "[true, false]", flags, "--lr", "${args}"),
         ),
     ]
     refuses_each(((partial(in_one_line, **changes), names) for changes, names in cases), ConfigurationError)

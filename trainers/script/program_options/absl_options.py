@@ -1,0 +1,54 @@
+"""Flags of absl: `flags.DEFINE_...`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from trainers.script.program_options.option import ProgramOption
+from trainers.script.program_options.source import UNKNOWN, Source, keywords
+
+_LISTS = {"list": "comma", "spaceseplist": "spaces"}
+
+
+def absl_options(source: Source) -> Iterator[ProgramOption]:
+    """All flags that a program defines with a name that its text has."""
+    for module, call in source.calls():
+        if not isinstance(call.func, ast.Attribute | ast.Name):
+            continue
+        kind = (call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id).partition("DEFINE_")[2]
+        if not kind or kind == "alias":
+            continue
+        given: dict[str, ast.expr] = {
+            **dict(zip(("name", "default", "third", "fourth"), call.args, strict=False)),
+            **keywords(call),
+        }
+        name = module.value(given.get("name"))
+        if not isinstance(name, str) or not name:
+            continue
+        default = module.value(given.get("default"))
+        listed = kind.startswith("enum")
+        choices = module.value(given.get("enum_values", given.get("third"))) if listed else []
+        text = module.value(given.get("help", given.get("fourth" if listed else "third")))
+        boolean, several = kind in ("bool", "boolean"), kind.startswith("multi_") or kind in _LISTS
+        values: tuple[Any, ...] = tuple(choices) if isinstance(choices, list | tuple) and UNKNOWN not in choices else ()
+        yield ProgramOption(
+            name=name,
+            options=(f"--{name}",),
+            kind="switch"
+            if boolean
+            else "list"
+            if several
+            else "choices"
+            if listed
+            else "number"
+            if kind in ("float", "integer")
+            else "text",
+            whole=kind == "integer",
+            default=None if default is UNKNOWN else default,
+            help=" ".join(text.split()) if isinstance(text, str) else "",
+            choices=values,
+            boolean="--flag/--noflag" if boolean else "",
+            list="repeated" if kind.startswith("multi_") else _LISTS.get(kind, ""),
+        )
