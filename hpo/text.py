@@ -208,7 +208,7 @@ def details_text(details: Mapping[str, Any]) -> str:
     """A trial's details beside its metrics, in a line; those that would make a long one are left out."""
     parts = [_communication_text(details["communication"])] if "communication" in details else []
     parts += [f"profile {masked(details['profile']['trace'])}"] if "profile" in details else []
-    others = {name: value for name, value in details.items() if name not in ("communication", "profile")}
+    others = {name: value for name, value in details.items() if name not in ("communication", "profile", "warnings")}
     return ", ".join(part for part in (*parts, _plain_details(others)) if part)
 
 
