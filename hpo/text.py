@@ -212,7 +212,7 @@ def details_text(details: Mapping[str, Any]) -> str:
     parts = [_communication_text(details["communication"])] if "communication" in details else []
     parts += [f"profile {masked(details['profile']['trace'])}"] if "profile" in details else []
     parts += [no_model_text()] if details.get(NO_MODEL) else []
-    apart = ("communication", "profile", NO_MODEL)
+    apart = ("communication", "profile", "warnings", NO_MODEL)
     others = {name: value for name, value in details.items() if name not in apart}
     return ", ".join(part for part in (*parts, _plain_details(others)) if part)
 

@@ -98,7 +98,8 @@ class CheckpointReads:
                     self._event((watch, name), mask, cookie)
 
     def _event(self, file: _File, mask: int, cookie: int) -> None:
-        if mask & _MOVED_TO and self._moved.pop(cookie, None):
+        if mask & _MOVED_TO and cookie in self._moved:
+            del self._moved[cookie]
             self._files.add(file)
         elif file in self._files:
             if mask & (_ACCESS | _CLOSE_NOWRITE):
