@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support import yaml_text
-from tests.support.terminals import CTRL_C, left_behind, terminal_of
+from tests.support.terminals import CTRL_C, left_behind, processes_of, terminal_of
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 300.0
 """That a moment, and the end, are waited for."""
-GONE_SECONDS = 180.0
-"""How long processes may take to be gone once the driver is: Ray's own look for it every few seconds."""
+GONE_SECONDS, RAY_SECONDS = 20.0, 180.0
+"""How long the program's processes may take to be gone once the driver is, and Ray's: its agents wait for a minute."""
 WAYS = ("one Ctrl-C", "two Ctrl-Cs", "killed driver")
 CHILDREN = 3
 PORTS = "ROUND_PORTS"
@@ -129,8 +129,18 @@ def play(way: str, workers: int) -> Outcome:
             terminal.read_until(None, SECONDS)
             terminal.process.wait(60)
             seconds = time.monotonic() - began
-        left = left_behind(home, folder / "none", GONE_SECONDS)
+        left = own(home, GONE_SECONDS) or left_behind(home, folder / "none", RAY_SECONDS)
         return Outcome(way=way, seconds=seconds, left=left, ports=[port for port in ports if listens(port)])
+
+
+def own(home: Path, seconds: float) -> list[str]:
+    """Return the program's processes that are there after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while (left := [each for each in processes_of(home) if "train.py" in each or "sleep" in each]) and (
+        time.monotonic() < deadline
+    ):
+        time.sleep(0.2)
+    return left
 
 
 def listens(port: int) -> bool:
@@ -166,15 +176,16 @@ def main() -> int:
     parser.add_argument("--only", default="", help="ways that have this in their name")
     given = parser.parse_args()
     chosen = [way for way in WAYS if given.only in way] * given.rounds
-    good: Counter[str] = Counter()
+    good, played = Counter[str](), Counter[str]()
     with ThreadPoolExecutor(given.at_once) as pool:
         for future in as_completed([pool.submit(_tried, way, given.workers) for way in chosen]):
             outcome = future.result()
             good[outcome.way] += outcome.good
+            played[outcome.way] += 1
             line = f"{outcome.way:14} {outcome.seconds:6.1f} s  left {len(outcome.left)}  ports {len(outcome.ports)}"
-            print(line, *outcome.left, outcome.wrong, flush=True)  # noqa: T201
+            print(line, *(each.strip()[:80] for each in outcome.left), outcome.wrong, flush=True)  # noqa: T201
     for way in dict.fromkeys(chosen):
-        print(f"{way}: nothing left in {good[way]} of {given.rounds}")  # noqa: T201
+        print(f"{way}: nothing left in {good[way]} of {played[way]}")  # noqa: T201
     return 0 if sum(good.values()) == len(chosen) else 1
 
 
