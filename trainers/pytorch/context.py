@@ -99,8 +99,8 @@ class TrainContext:
         self._best = BestReport(assignment, resumed, keeps=parts.holds_all)
         self._objective = CarriedObjective(assignment.objective * (parts.gang.rank == 0), assignment.value)
         self._epoch = self._reported = resumed.step if resumed else 0
-        self._read = False
-        """Whether the function has asked for its checkpoint."""
+        self._read = self._sparse = False
+        """Whether the function has asked for its checkpoint, and whether it reports without one at times."""
         self.trained_again = 0
         """Units that the trial had before."""
         self._pass, self._done, self._behind = 0, 0.0, False
@@ -277,7 +277,7 @@ class TrainContext:
             checkpoint: what going on takes beside random states and the places in prepared data: the `state_dict()` of
                 model, optimizer and scheduler. Only the last one of an assignment is written. Where an assignment has
                 to end early, it ends with a report that has one. NumPy's numbers in it become Python's. A trial that
-                is paused at a report without one goes on from where its assignment began.
+                is paused at a report without one goes on from an earlier one.
             final: the trial has learned what it can, and is not trained any further: these metrics stand for the epochs
                 that are left. Rank 0's word counts; it takes a checkpoint.
 
@@ -311,7 +311,9 @@ class TrainContext:
             self._stop = step
         if step == self._stop and not self._may_end(step, numbers, final=final):
             self._stop += 1
-        if step == self._stop:
+        self._sparse = self._sparse or state is None
+        between = step < self._stop and self._peers.meet("a checkpoint", self._sparse and state is not None)
+        if between or step == self._stop:
             self._save(state, self._objective.filled(numbers), over=over)
         if over:
             complete += [replace(complete[-1], step=unit) for unit in range(step + 1, self._assignment.stop + 1)]
@@ -405,6 +407,8 @@ class TrainContext:
         ends = self._gang.gather((random_state.take(self.device), self._mixed.state, apart, state is not None))
         states, scales, in_shards, there = zip(*ends, strict=True)
         reached = min(self._reported, self._assignment.stop)
+        if self._reported < self._stop and any(in_shards):
+            return  # Of such, the one of the rung alone is written.
         if not there[0]:
             self._on_end(None, None, reached)
             return

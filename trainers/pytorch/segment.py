@@ -129,6 +129,7 @@ class _Book:
         self._place = place
         self._peers = peers
         self._packed: tuple[str, bytes] | None = None
+        self._of_unit = 0
         self._staged: shards.Staged | None = None
         self._resumed: TorchCheckpoint | None = None
 
@@ -163,17 +164,19 @@ class _Book:
     def take(self, checkpoint: TorchCheckpoint | None, staged: shards.Staged | None, reached: int) -> None:
         """Takes the checkpoint that the assignment ends with, to be written when the function is done.
 
-        Without one, it is the one that the assignment began from, and the trial goes on from there.
+        Without one, it is the last one before, and the trial goes on from there.
 
         A function might catch what goes wrong with the storage, and has a deadline. What is in shards is written
         meanwhile, and the checkpoint is whole when all workers are done.
         """
         if checkpoint is None:
-            self.copy(self._resumed or TorchCheckpoint.none(), reached)
+            if self._packed is None:
+                self.copy(self._resumed or TorchCheckpoint.none(), reached)
             return
         began = time.perf_counter()
         uri = self._assignment.saved_at(reached)
         self._packed = uri, checkpoint.to_bytes() if self._peers.rank == 0 else b""
+        self._of_unit = checkpoint.step
         self._staged = staged
         if staged:
             staged.begin(uri, self._place)
@@ -192,11 +195,14 @@ class _Book:
             UnsavedError: it cannot be.
         """
         began = time.perf_counter()
-        manifest = self._written()
+        reached = self._reports[-1].step
+        manifest = self._written(reached)
         self._checkpointing += time.perf_counter() - began
+        if self._packed is not None and self._of_unit < reached:
+            details = {**details, "model_of_unit": str(self._of_unit)}
         return Segment(
             reports=tuple(self._reports),
-            checkpoint=self._assignment.saved_at(self._reports[-1].step),
+            checkpoint=self._assignment.saved_at(reached),
             manifest=manifest,
             training_seconds=time.perf_counter() - self._began - self._checkpointing,
             checkpointing_seconds=self._checkpointing,
@@ -204,12 +210,12 @@ class _Book:
             details=details,
         )
 
-    def _written(self) -> Manifest:
+    def _written(self, reached: int) -> Manifest:
         if self._packed is None:
             return UNKNOWN
         uri, raw = self._packed
         if self._staged is None:
-            return self._place.write(uri, raw)
+            return self._place.write(self._assignment.saved_at(reached), raw)
         return self._staged.end(uri, self._peers.rank, self._peers.gather, self._place, {IN_SHARDS: raw})
 
 

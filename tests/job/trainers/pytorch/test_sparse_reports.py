@@ -15,7 +15,7 @@ from rich.console import Console
 from hpo import ContinuousParameter, HyperparameterTuner
 from tests.support.refusals import mentions, refuses
 from trainers import ScalingConfig, TorchTrainer, TrainContext
-from trainers.errors import CheckpointError, TrialError
+from trainers.errors import CheckpointError, WarmbandError
 
 ROWS = (np.zeros((8, 1), "float32"), np.arange(8, dtype="float32"))
 HERE = ScalingConfig(num_workers=0)
@@ -91,7 +91,7 @@ def test_an_epoch_without_the_objective_has_the_value_before_it_or_the_first(
 
 def test_an_objective_that_never_comes_is_an_error(tmp_path: Path) -> None:
     function = weighed(lambda epoch, value: {"loss": value})
-    with refuses(TrialError, field=("loss", "val/acc"), value=9):
+    with refuses(WarmbandError, field=("loss", "val/acc"), value=9):
         job(tmp_path, function, max_jobs=2, strategy="Random")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ writer = SummaryWriter("runs/mine")
 acc = 0.0
 for epoch in range(4):
     acc += 0.5 * (1 - acc)
-    writer.add_scalar("validation:accuracy", acc, epoch)
+    writer.add_scalar("val/acc", acc, epoch)
     writer.add_scalar("lr", 0.1, epoch)
     writer.flush()
 """
@@ -56,8 +57,9 @@ def test_a_table_is_followed_over_pauses_and_no_row_counts_twice(
 
 def test_scalars_of_event_files_are_units(opened: Callable[..., ScriptProgram], tmp_path: Path) -> None:
     program = opened(EVENTS, metric_definitions=None, metric_files=["runs"])
-    segment = program.train(assignment(tmp_path, 4), print)
-    assert values(segment) == [(unit, pytest.approx(value)) for unit, value in ACC[:4]]
+    segment = program.train(replace(assignment(tmp_path, 4), objective="val/acc"), print)
+    found = [(report.step, report.metrics["val/acc"]) for report in segment.reports]
+    assert found == [(unit, pytest.approx(value)) for unit, value in ACC[:4]]
 
 
 def test_a_program_without_such_files_fails_and_names_the_globs(
