@@ -158,7 +158,7 @@ class ScriptTrainer(Trainer):
             "report_timeout_s": self.report_timeout_s,
             "grace_period_s": self.grace_period_s,
         }
-        usual = {
+        usual: dict[str, Any] = {
             "launcher": "python",
             "arguments": None,
             "working_dir": None,
