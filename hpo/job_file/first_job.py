@@ -211,8 +211,8 @@ def _hyperparameters(
         else:
             fixed.append(f"    # {name}: {_shown(option.default)}{_about(option)}")
     if fixed:
-        given = any(not each.startswith("    #") for each in fixed)
-        yield f"  {'' if given else '# '}hyperparameters:             # the same in every trial; behind # are defaults"
+        some = any(not each.startswith("    #") for each in fixed)
+        yield f"  {'' if some else '# '}hyperparameters:             # the same in every trial; behind # are defaults"
         yield from fixed
 
 

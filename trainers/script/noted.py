@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from trainers.gangs import Assignment, Report
-from trainers.script.environment import plain
+from trainers.script.arguments import plain
 from trainers.script.units import Past
 
 NOTES = "notes.json"

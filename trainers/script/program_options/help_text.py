@@ -37,12 +37,15 @@ def options_in_help(text: str) -> Iterator[ProgramOption]:
         default = _DEFAULT.search(f"{rest} {more}")
         negated = any(each.startswith("--no-") for each in words)
         given = value["value"] if value else ""
+        value_given = _plain(default["default"]) if default else None
+        number = isinstance(value_given, int | float)
         choices = tuple(re.split(r"[,|]", given.strip("{}<>[]"))) if re.search(r"[,|]", given) else ()
         yield ProgramOption(
             name=name,
             options=tuple(each for each in words if not each.startswith("--no-") or not negated or len(words) == 1),
-            kind="choices" if choices else "text" if given else "switch",
-            default=_plain(default["default"]) if default else None,
+            kind="choices" if choices else "number" if number else "text" if given else "switch",
+            whole=isinstance(value_given, int),
+            default=value_given,
             help=" ".join(rest[value.end() if value else 0 :].split()),
             choices=choices,
             boolean="" if given else "--flag/--no-flag" if negated else "--flag",

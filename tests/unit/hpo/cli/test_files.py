@@ -54,6 +54,20 @@ def test_import_says_what_it_cannot_carry_over(tmp_path: Path) -> None:
     mentions(hpo("import", str(tmp_path / "gone.yaml"), code=2), str(tmp_path / "gone.yaml"))
 
 
+def test_init_reads_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text(
+        "import argparse\np = argparse.ArgumentParser()\np.add_argument('--lr', type=float, default=0.1)\n"
+        "p.add_argument('--epochs', type=int, default=3)\nprint(f'loss {loss}')\n"
+    )
+    told = hpo("init", "mine.yaml", "--from", "train.py", columns=200)
+    mentions(told, "hpo tune mine.yaml --allow-code", "train.py", "epochs", "lr", "loss")
+    assert list(read_job("mine.yaml", allow_code=True).tuning.ranges) == ["lr"]
+    mentions(hpo("init", "mine.yaml", "--from", "train.py", code=2), "mine.yaml", "--force")
+    mentions(hpo("init", "other.yaml", "--from", "gone.py", code=2), "--from", "gone.py")
+    mentions(hpo("init", "other.yaml", "--run-help", code=2), "--run-help", "--from")
+
+
 def test_what_init_leaves_out_has_the_value_that_it_says(tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     hpo("init", str(file), columns=200)

@@ -235,22 +235,17 @@ flags.DEFINE_multi_integer("many", [1], "")
 
 
 def test_a_boolean_whose_form_nobody_knows_is_refused(declare: Declare) -> None:
+    def checked(text: str) -> Callable[[], object]:
+        return lambda: check_arguments({"flag": True}, Arguments(), declare(text), "train.py")
+
     unknown = [
         "import sys; print(sys.argv)",
         "from mylib.cli import main; main()",
         "import argparse; p = argparse.ArgumentParser(); p.add_argument('--flag')",
         "import argparse; p = argparse.ArgumentParser(); p.add_argument('--flag', type=elsewhere.truth)",
     ]
-    refuses_each(
-        [
-            (
-                lambda text=text: check_arguments({"flag": True}, Arguments(), declare(text), "train.py"),
-                ("'flag'", True, "train.py", "booleans", "--flag/--no-flag"),
-            )
-            for text in unknown
-        ],
-        ConfigurationError,
-    )
+    names = ("'flag'", True, "train.py", "booleans", "--flag/--no-flag")
+    refuses_each([(checked(text), names) for text in unknown], ConfigurationError)
 
 
 def test_a_boolean_whose_form_is_said_or_read_is_taken(declare: Declare) -> None:

@@ -12,7 +12,8 @@ from hypothesis import given, strategies as st
 
 from tests.support.refusals import refuses_each
 from trainers.errors import ConfigurationError
-from trainers.script.environment import Folders, arguments_of, environment_of, files_of
+from trainers.script.arguments import arguments_of
+from trainers.script.environment import Folders, environment_of, files_of
 from trainers.script.launchers import Place
 
 PLACE = Place(rank=1, world_size=2, hosts=("10.0.0.1", "10.0.0.2"), ports=((5000,), (5001,)), cpus=4, gpus=1)

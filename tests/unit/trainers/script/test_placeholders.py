@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from tests.support.refusals import refuses_each
@@ -62,7 +65,7 @@ def test_doubled_braces_become_single_ones() -> None:
 
 
 def test_what_is_no_placeholder_is_refused_by_its_name() -> None:
-    def checked(value: object, **known: object):
+    def checked(value: object, **known: Any) -> Callable[[], object]:
         return lambda: check_placeholders("hyperparameter 'x'", value, **known)
 
     refuses_each(

@@ -91,7 +91,7 @@ def options(parser):
     assert told(found.find("model-dir"))["default"] == "out"
     assert told(found.find("rates"))["list"] == "repeated"
     assert told(found.find("data")) == {"positional": True}
-    assert (found.parsers, found.variables) == ({"argparse"}, {"SM_MODEL_DIR"})
+    assert {*found.parsers, *found.variables} == {"argparse", "SM_MODEL_DIR"}
 
 
 def test_arguments_that_another_file_declares(read: Read) -> None:
