@@ -8,14 +8,11 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from trainers.script.environment import Folders, arguments_of, environment_of
 from trainers.script.folders import names_in
-from trainers.script.launchers import Place, Start, start_of
-
-if TYPE_CHECKING:
-    from trainers.script.trainer import ScriptTrainer
+from trainers.script.launchers import LauncherOptions, Place, Start, start_of
 
 _HOST, _PORT = "127.0.0.1", 29500
 _VARIABLES = re.compile(rb"\b(?:SM|WARMBAND)_[A-Z][A-Z0-9_]*|\bwarmband\b")
@@ -27,7 +24,27 @@ _OWN_PROCESSES = ("torchrun", "accelerate", "mpirun")
 """Launchers that start the processes of all workers from one command, on one machine."""
 
 
-def command_line(trainer: ScriptTrainer, hyperparameters: Mapping[str, Any]) -> str:
+class HasProgram(Protocol):
+    """What of a trainer says how its program is started."""
+
+    @property
+    def entry_point(self) -> str: ...
+    @property
+    def source_dir(self) -> str: ...
+    @property
+    def launcher(self) -> str: ...
+    @property
+    def launcher_options(self) -> LauncherOptions: ...
+    @property
+    def processes_per_worker(self) -> int: ...
+    @property
+    def environment(self) -> Mapping[str, str]: ...
+    @property
+    def worker_resources(self) -> dict[str, float]: ...
+    def workers_for(self, hyperparameters: Mapping[str, Any]) -> int: ...
+
+
+def command_line(trainer: HasProgram, hyperparameters: Mapping[str, Any]) -> str:
     """Return the command line of a program with a configuration, for a shell on one machine.
 
     It runs in the source folder, begins with an empty folder for checkpoints, and has the variables that the source
@@ -47,7 +64,7 @@ def command_line(trainer: ScriptTrainer, hyperparameters: Mapping[str, Any]) -> 
     return "\n".join([f"cd {folder} && (", *shared, *(f"{_line(start)} &" for start in starts), "wait", ")"])
 
 
-def _starts(trainer: ScriptTrainer, program: Sequence[str], workers: int) -> list[Start]:
+def _starts(trainer: HasProgram, program: Sequence[str], workers: int) -> list[Start]:
     """What the workers of a gang start, on one machine."""
     together = 1
     if trainer.launcher.split(maxsplit=1)[0] in _OWN_PROCESSES or "{processes}" in trainer.launcher:
@@ -78,7 +95,7 @@ def _starts(trainer: ScriptTrainer, program: Sequence[str], workers: int) -> lis
     return found
 
 
-def _variables(trainer: ScriptTrainer, hyperparameters: Mapping[str, Any]) -> dict[str, str]:
+def _variables(trainer: HasProgram, hyperparameters: Mapping[str, Any]) -> dict[str, str]:
     """The variables that a program's source names, and its trainer's own, as a shell writes their values."""
     named = names_in(Path(trainer.source_dir), _VARIABLES)
     place = Place(rank=0, world_size=1, hosts=(_HOST,), ports=((_PORT,),), cpus=1, gpus=0)
