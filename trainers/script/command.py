@@ -25,23 +25,24 @@ _OWN_PROCESSES = ("torchrun", "accelerate", "mpirun")
 
 
 class HasProgram(Protocol):
-    """What of a trainer says how its program is started."""
+    """What of a `ScriptTrainer` says how its program is started."""
+
+    entry_point: str
+    source_dir: str
+    launcher: str
+    processes_per_worker: int
+    environment: dict[str, str]
 
     @property
-    def entry_point(self) -> str: ...
+    def launcher_options(self) -> LauncherOptions:
+        """What its launcher has to know beside the program."""
+
     @property
-    def source_dir(self) -> str: ...
-    @property
-    def launcher(self) -> str: ...
-    @property
-    def launcher_options(self) -> LauncherOptions: ...
-    @property
-    def processes_per_worker(self) -> int: ...
-    @property
-    def environment(self) -> Mapping[str, str]: ...
-    @property
-    def worker_resources(self) -> dict[str, float]: ...
-    def workers_for(self, hyperparameters: Mapping[str, Any]) -> int: ...
+    def worker_resources(self) -> dict[str, float]:
+        """See `Trainer.worker_resources`."""
+
+    def workers_for(self, hyperparameters: Mapping[str, Any]) -> int:
+        """See `Trainer.workers_for`."""
 
 
 def command_line(trainer: HasProgram, hyperparameters: Mapping[str, Any]) -> str:
