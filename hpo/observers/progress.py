@@ -13,7 +13,7 @@ from hpo.observers.counters import Tally
 from hpo.ranking import Ranking
 from hpo.search import DRAIN_SECONDS, INTERRUPTED, UNTUNED, JobState, TrialRun, status_of
 from hpo.strategies import Cut, Plan
-from hpo.text import ENDED, NO_MODEL, count, first_line, no_model_text, roughly
+from hpo.text import NO_MODEL, count, first_line, no_model_text, roughly
 from trainers.gangs import Report
 from trainers.patient_storage import BACK, away
 
@@ -73,7 +73,7 @@ class Progress:
         self._failures: Counter[str] = Counter()
         self._failed: set[str] = set()
         self._been_up = False
-        self._told_stop = self._told_away = self._told_again = self._told_no_model = self._told_ended = False
+        self._told_stop = self._told_away = self._told_again = self._told_no_model = False
 
     def __enter__(self) -> Self:
         return self
@@ -98,13 +98,6 @@ class Progress:
         if run.details.get(NO_MODEL) and status_of(run) == "Completed" and not self._told_no_model:
             self._told_no_model = True
             self.say(f"warning: {run.id} has {no_model_text()}")
-        if ENDED in run.details and not self._told_ended:
-            self._told_ended = True
-            self.say(
-                f"warning: the program of {run.id} ended by itself {run.details[ENDED]}, and a trial has "
-                f"{count(run.limit, 'unit')}: its last values count for the rest; if that is all of it, give the "
-                "trainer's length"
-            )
 
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
         """See `Observer.reports`; the search counts them."""

@@ -36,8 +36,6 @@ from trainers.script.peers import Peers
 from trainers.script.process import Guard, ProgramProcess
 from trainers.script.standing import Running, Standing
 
-ENDED = "ended_by_itself"
-"""Key of a trial's details: where its program ended, if that was before a rung."""
 ATTEMPTS = 3
 """Starts of a program whose port another process took first."""
 
@@ -385,8 +383,6 @@ def _fill(assignment: Assignment, followed: Followed, last: Report | None, on_re
     """Of a program that ended early, the last values count for the rest."""
     last = followed.reports[-1] if followed.reports else last
     assert last is not None, "one that ends without a report has failed"
-    if last.step < assignment.stop:
-        followed.details[ENDED] = f"at unit {last.step}"
     for step in range(last.step + 1, assignment.stop + 1):
         followed.reports.append(replace(last, step=step))
         on_report(followed.reports[-1])
