@@ -21,8 +21,8 @@ _USER = re.compile(r"://(?:[^/]*|[^/:]*:.*)@")
 WORKERS = "num_workers"
 """As `trainers.gangs.scaling` has it, which needs Ray; whoever reads a record does without."""
 
-NO_MODEL, ENDED = "no_model", "ended_by_itself"
-"""As `trainers.script.kept_models` and `trainers.script.program` have them; see there."""
+NO_MODEL = "no_model"
+"""As `trainers.script.kept_models` has it; see there."""
 
 LONGEST_DETAILS = 120
 """Letters of a line that tells what happened beside a trial's metrics."""

@@ -237,8 +237,8 @@ class Trainer(Reads, ABC):
         values, changes = self.retraining(hyperparameters, units)
         return type(self)(scaling=self.scaling, hyperparameters=values, **{**self.arguments, **changes})
 
-    def command(self, hyperparameters: Mapping[str, Any]) -> str:
-        """Return the command line that trains a configuration without Warmband; empty where there is none."""
+    def command_line(self, hyperparameters: Mapping[str, Any]) -> str:
+        """Return the command line that trains a configuration by hand, as text for a shell; empty if there is none."""
         return ""
 
     @classmethod

@@ -13,7 +13,7 @@ from hpo.observers.counters import Tally
 from hpo.ranking import Ranking
 from hpo.search import DRAIN_SECONDS, INTERRUPTED, UNTUNED, JobState, TrialRun, status_of
 from hpo.strategies import Cut, Plan
-from hpo.text import ENDED, NO_MODEL, count, first_line, no_model_text, roughly
+from hpo.text import NO_MODEL, count, first_line, no_model_text, roughly
 from trainers.gangs import Report
 from trainers.patient_storage import BACK, away
 
@@ -78,7 +78,7 @@ class Progress:
         self._warned: set[str] = set()
         """Kinds of warnings that were said: other trials of the program would say the same."""
         self._been_up = False
-        self._told_stop = self._told_away = self._told_again = self._told_no_model = self._told_ended = False
+        self._told_stop = self._told_away = self._told_again = self._told_no_model = False
 
     def __enter__(self) -> Self:
         return self
@@ -103,13 +103,6 @@ class Progress:
         if run.details.get(NO_MODEL) and status_of(run) == "Completed" and not self._told_no_model:
             self._told_no_model = True
             self.say(f"warning: {run.id} has {no_model_text()}")
-        if ENDED in run.details and not self._told_ended:
-            self._told_ended = True
-            self.say(
-                f"warning: the program of {run.id} ended by itself {run.details[ENDED]}, and a trial has "
-                f"{count(run.limit, 'unit')}: its last values count for the rest; if that is all of it, give the "
-                "trainer's length"
-            )
         for kind, text in run.details.get(WARNINGS, {}).items():
             if kind not in self._warned:
                 self._warned.add(kind)

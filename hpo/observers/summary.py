@@ -28,6 +28,7 @@ from hpo.text import (
     short,
     untuned_text,
 )
+from trainers.errors import ConfigurationError
 from trainers.trainer import Trainer
 
 DISTINCT_ERRORS = 3
@@ -79,7 +80,7 @@ def summarize(
             "hyperparameters": best.hyperparameters,
             "checkpoint": best.checkpoint,
             "trainer": trained_as(*own, controller.search.ranking.counts(best.resource, best.best_resource)),
-            "command": own[0].command(own[1]),
+            "command": by_hand(*own),
             "forked": best.origin is not None or bool(best.past),
             "load": own[0].load_code(best.checkpoint or ""),
             "details": best.details,
@@ -226,6 +227,14 @@ def show_next(name: str, summary: dict[str, Any], store: str | None = None, *, s
 def how_to_look(name: str) -> str:
     """The last words on a job, however it ended."""
     return f"To look again: hpo describe {name}, hpo trials {name}"
+
+
+def by_hand(trainer: Trainer, values: Mapping[str, Any]) -> str:
+    """Return the command line that trains a configuration by hand; empty where there is none."""
+    try:
+        return trainer.command_line(values)
+    except ConfigurationError:
+        return ""
 
 
 def trained_as(trainer: Trainer, values: Mapping[str, Any], resource: int) -> dict[str, Any]:

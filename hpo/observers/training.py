@@ -13,7 +13,7 @@ from rich.text import Text
 
 from hpo.observers.progress import Goal, PlainProgress
 from hpo.observers.snippets import as_attached, as_python, as_yaml
-from hpo.observers.summary import costs, how_to_look, trained_as
+from hpo.observers.summary import by_hand, costs, how_to_look, trained_as
 from hpo.search import Controller, TrialRun, status_of
 from hpo.strategies import Cut, Plan
 from hpo.text import NO_MODEL, count, details_text, holds_secret, short
@@ -77,7 +77,7 @@ def training_of(controller: Controller, trainer: Trainer) -> dict[str, Any] | No
         "metrics": run.metrics,
         "checkpoint": run.checkpoint or "",
         "trainer": trained_as(trainer, trainer.hyperparameters, run.resource),
-        "command": trainer.command(trainer.hyperparameters),
+        "command": by_hand(trainer, trainer.hyperparameters),
         "load": trainer.load_code(run.checkpoint) if run.checkpoint else "",
         "details": run.details,
     }

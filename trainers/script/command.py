@@ -9,16 +9,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from trainers.script.arguments import Given, given_of
+from trainers.script.arguments import Arguments, Given, given_of
 from trainers.script.environment import TYPED, Folders, environment_of, files_of
 from trainers.script.folders import names_in
-from trainers.script.launchers import Place, Start, start_of
+from trainers.script.launchers import LauncherOptions, Place, Start, start_of
 from trainers.script.placeholders import Fillings
-
-if TYPE_CHECKING:
-    from trainers.script.trainer import ScriptTrainer
+from trainers.script.program_options import ProgramOptions
 
 _HOST, _PORT = "127.0.0.1", 29500
 _VARIABLES = re.compile(rb"\b(?:SM|WARMBAND)_[A-Z][A-Z0-9_]*|\bwarmband\b")
@@ -30,8 +28,35 @@ _OWN_PROCESSES = ("torchrun", "accelerate", "mpirun")
 """Launchers that start the processes of all workers from one command, on one machine."""
 
 
+class HasProgram(Protocol):
+    """What of a `ScriptTrainer` says how its program is started."""
+
+    entry_point: str
+    source_dir: str
+    working_dir: str
+    launcher: str
+    processes_per_worker: int
+    environment: dict[str, str]
+    passed: Arguments
+
+    @property
+    def declared(self) -> ProgramOptions:
+        """The options that its source declares."""
+
+    @property
+    def launcher_options(self) -> LauncherOptions:
+        """What its launcher has to know beside the program."""
+
+    @property
+    def worker_resources(self) -> dict[str, float]:
+        """See `Trainer.worker_resources`."""
+
+    def workers_for(self, hyperparameters: Mapping[str, Any]) -> int:
+        """See `Trainer.workers_for`."""
+
+
 def command_line(
-    trainer: ScriptTrainer, hyperparameters: Mapping[str, Any], channels: Mapping[str, str] | None = None
+    trainer: HasProgram, hyperparameters: Mapping[str, Any], channels: Mapping[str, str] | None = None
 ) -> str:
     """Return the command line of a program with a configuration, for a shell on one machine.
 
@@ -79,7 +104,7 @@ def _folders(lines: Sequence[str], folders: Folders, files: Mapping[str, str]) -
     return made + [f"printf %s {_quoted(text)} > {_quoted(f'{folders.config}/{name}')}" for name, text in files.items()]
 
 
-def _starts(trainer: ScriptTrainer, program: tuple[str, ...], workers: int, fillings: Fillings) -> list[Start]:
+def _starts(trainer: HasProgram, program: tuple[str, ...], workers: int, fillings: Fillings) -> list[Start]:
     """Return what the workers of a gang start, on one machine."""
     together = 1
     if trainer.launcher.split(maxsplit=1)[0] in _OWN_PROCESSES or "{processes}" in trainer.launcher:
@@ -116,7 +141,7 @@ def _alone() -> Place:
 
 
 def _variables(
-    trainer: ScriptTrainer, values: Mapping[str, Any], channels: Mapping[str, str], folders: Folders, given: Given
+    trainer: HasProgram, values: Mapping[str, Any], channels: Mapping[str, str], folders: Folders, given: Given
 ) -> dict[str, str]:
     """Return the variables that a program's source names, its trainer's own, and those of its arguments."""
     named = {*names_in(Path(trainer.source_dir), _VARIABLES), *trainer.declared.variables}

@@ -229,6 +229,13 @@ class Leader:
             )
         for kind, text in self._warnings().items():
             self.followed.warn(kind, text)
+        length, reported = max(self._ends_at or 0, self._assignment.stop), self._units.reached
+        if self.followed.ended and 2 * reported <= length:
+            self.followed.warn(
+                "length",
+                f"the program ended by itself after {reported} of {length} units, and its last values count for the "
+                "others: if it reports once in many steps, give its length in reports",
+            )
         return verdict
 
     def _warnings(self) -> dict[str, str]:

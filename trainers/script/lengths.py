@@ -75,10 +75,14 @@ class ProgramLength(Length):
         """See `Length.remedy`; names the hyperparameters that may set its length, and assumes none of them."""
         likely = [name for name, value in self._own(given).items() if _may_be_length(name, value)]
         argument = f"the length of trainer {self.part!r}" if self.part else "the trainer's length"
-        example = " or ".join(map(repr, likely[:3])) or "'epochs'"
+        if not likely:
+            return (
+                f"{argument}, which is the number of reports of a trial, such as 10, or the name of the program's "
+                "hyperparameter that sets it"
+            )
         return (
-            f"{argument}, which is the name of the program's hyperparameter that sets it, such as {example}, or the "
-            "number of reports of a trial, such as 10"
+            f"{argument}, which is the name of the program's hyperparameter that sets it, such as "
+            f"{' or '.join(map(repr, likely[:3]))}, or the number of reports of a trial, such as 10"
         )
 
     def _own(self, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -40,8 +40,6 @@ from trainers.script.standing import Running, Standing
 from trainers.script.steps import StepCounter
 from trainers.script.units import Units
 
-ENDED = "ended_by_itself"
-"""Key of a trial's details: where its program ended, if that was before a rung."""
 ATTEMPTS = 3
 """Starts of a program whose port another process took first."""
 
@@ -423,8 +421,6 @@ def _fill(assignment: Assignment, followed: Followed, last: Report | None, on_re
     """Of a program that ended early, the last values count for the rest."""
     last = followed.reports[-1] if followed.reports else last
     assert last is not None, "one that ends without a report has failed"
-    if last.step < assignment.stop:
-        followed.details[ENDED] = f"at unit {last.step}"
     for step in range(last.step + 1, assignment.stop + 1):
         followed.reports.append(replace(last, step=step))
         on_report(followed.reports[-1])

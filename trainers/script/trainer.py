@@ -235,8 +235,8 @@ class ScriptTrainer(Trainer):
         """See `Trainer.retraining`: with all that the program received, and a length where nothing says one."""
         return dict(hyperparameters), {"length": units} if self._length.of(hyperparameters) is None else {}
 
-    def command(self, hyperparameters: Mapping[str, Any]) -> str:
-        """See `Trainer.command`: the program's own command line."""
+    def command_line(self, hyperparameters: Mapping[str, Any]) -> str:
+        """See `Trainer.command_line`: the program's own."""
         return command_line(self, hyperparameters)
 
     def metrics(self, channels: Iterable[str]) -> list[str] | None:

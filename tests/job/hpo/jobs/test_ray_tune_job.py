@@ -190,7 +190,7 @@ def test_what_is_none_is_refused_by_the_tuner(tmp_path: Path) -> None:
         ({"searcher": "optuna"}, ("searcher", "'optuna'", place)),
         ({"searcher": sampled}, ("searcher.sampler", "(TPESampler, {'seed'")),
         ({"scheduler": ASHA, "rounds": 1}, ("scheduler", "AsyncHyperBandScheduler", "reports")),
-        ({"scheduler": ASHA, "rounds": None}, ("num_round", "max_t")),
+        ({"scheduler": (ASHA[0], {"grace_period": 1}), "rounds": None}, ("num_round", "max_t")),
         ({"scheduler": ASHA, "early_stopping_type": "Auto"}, ("early_stopping_type", "Auto", "RayTune", "Off")),
     ]
     refuses_each([(partial(tuner, tmp_path, **given), names) for given, names in refused], ConfigurationError)
