@@ -128,6 +128,8 @@ class ScriptProgram:
             folders = folders_of(session.root / f"trial-{session.served}", session.context.rank)
         try:
             noted = noted or self._restored(assignment, folders)
+            # An assignment before said so, if the trial does not go on from where its program stands.
+            lacked = assignment.start > 0 and session.standing is None and not holds_files(Path(folders.model))
             read = time.perf_counter()
             first_step_at = steady.now()
             followed = self._run(assignment, folders, noted, on_report, halted)
@@ -141,9 +143,10 @@ class ScriptProgram:
                 hyperparameters=assignment.hyperparameters,
                 past=followed.past,
             )
-            empty = session.context.rank == 0 and not holds_files(Path(folders.model))
-            if empty or assignment.start:  # What a segment before said of it holds no more.
-                followed.details[NO_MODEL] = empty
+            if session.context.rank == 0:
+                empty = not holds_files(Path(folders.model))
+                if (empty and not assignment.goes_on) or (lacked and not empty):
+                    followed.details[NO_MODEL] = empty
             manifest = self._saved(checkpoint, folders, noted)
             if session.standing is not None:
                 session.standing.wait(assignment, checkpoint, noted)

@@ -31,6 +31,6 @@ def test_data_parallel_training_under_torchrun(ray_cluster: None, tmp_path: Path
         assert losses == sorted(losses, reverse=True)
         processes = {report.metrics.get("process") for each in (whole, first, second) for report in each.reports}
         assert len(processes) == 1
-        assert [each.details for each in (whole, first, second)] == [{}, {}, {}]
+        assert not any("units_trained_again" in each.details for each in (whole, first, second))
     finally:
         pool.gangs.close()

@@ -83,7 +83,7 @@ def test_however_a_turn_ends_the_next_one_is_its_own(
     program = opened(looping(before="import sys", after=ENDS[end]), keep_loaded=True)
     segments = trained(program, tmp_path, 2, 3, 2)
     assert [step for step, _ in values(*segments)] == [1, 2, 1, 2, 3, 1, 2]
-    assert [each.details for each in segments] == [{}, {}, {}]
+    assert all(each.details.keys() <= {"no_model"} for each in segments)
     assert len(set.union(*map(processes, segments))) == 1
 
 
@@ -270,7 +270,7 @@ def test_each_trial_has_the_words_behind_the_program_and_a_port_that_nobody_has(
     program = opened(LISTENS, launcher=launcher, keep_loaded=True)
     segments = trained(program, tmp_path, 1, 1, 1)
     assert [each.reports[0].metrics["validation:accuracy"] for each in segments] == [1.0] * 3
-    assert [each.details for each in segments] == [{}] * 3
+    assert all(each.details.keys() <= {"no_model"} for each in segments)
     assert len(set.union(*map(processes, segments))) == 1
 
 
