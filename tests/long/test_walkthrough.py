@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
 from nbformat import NotebookNode, v4
 
-ROOT = Path(__file__).resolve().parents[2]
-NOTEBOOK = ROOT / "docs" / "walkthrough.ipynb"
+from tests.support.walkthrough import (
+    ROOT,
+    code,
+    stored,  # noqa: F401  # A fixture.
+)
 
 FOUND = """
 import json
 print(json.dumps([*table[METRIC][:3], same, table["epochs"].iloc[2] / table["epochs"].iloc[3]]))
 """
 """A last cell: what the text speaks of."""
-
-
-@pytest.fixture(scope="module")
-def stored() -> NotebookNode:
-    return nbformat.read(NOTEBOOK, as_version=4)
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +36,6 @@ def executed(stored: NotebookNode, tmp_path_factory: pytest.TempPathFactory) -> 
         notebook = v4.new_notebook(cells=[*stored.cells, v4.new_code_cell(FOUND)], metadata=stored.metadata)
         resources = {"metadata": {"path": str(folder)}}
         yield NotebookClient(nbformat.from_dict(notebook), timeout=240, resources=resources).execute()
-
-
-def code(notebook: NotebookNode) -> list[NotebookNode]:
-    return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
 def kinds(cell: NotebookNode) -> list[tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,10 +13,25 @@ from tests.support.refusals import mentions
 
 ROOT = Path(__file__).resolve().parents[2]
 
-UNIT = """
-    import multiprocessing, subprocess, sys, threading, time
+CONFTEST = """
+    import subprocess, sys
 
     import pytest
+
+    @pytest.fixture(scope="session")
+    def of_the_session():
+        subprocess.run([sys.executable, "-c", ""])
+"""
+
+UNIT = """
+    import asyncio, multiprocessing, select, subprocess, sys, threading, time
+
+    import pytest
+
+    def compute(seconds=0.4):
+        end = time.process_time() + seconds
+        while time.process_time() < end:
+            pass
 
     def test_a_process():
         subprocess.run([sys.executable, "-c", ""])
@@ -35,19 +51,110 @@ UNIT = """
     def test_a_fixture_that_an_earlier_test_started(shared):
         pass
 
+    def test_a_fixture_that_is_asked_for_late(request):
+        request.getfixturevalue("shared")
+
+    def test_a_fixture_of_the_session_that_starts_a_process(of_the_session):
+        pass
+
+    class TestOne:
+        @pytest.fixture(scope="class")
+        @classmethod
+        def of_a_class(cls):
+            subprocess.run([sys.executable, "-c", ""])
+
+        def test_a_fixture_of_a_class_that_starts_a_process(self, of_a_class):
+            pass
+
+    class TestOneMore:
+        @pytest.fixture
+        def of_a_class(self):
+            pass
+
+        def test_a_fixture_of_a_class_whose_name_begins_alike(self, of_a_class):
+            pass
+
     def test_a_long_sleep():
         time.sleep(0.4)
 
+    def test_a_wait_for_an_event_that_runs_out():
+        threading.Event().wait(timeout=0.4)
+
+    def test_a_wait_for_a_thread_that_runs_out():
+        thread = threading.Thread(target=time.sleep, args=(60,), daemon=True)
+        thread.start()
+        thread.join(0.4)
+
+    def test_a_wait_of_select_that_runs_out():
+        select.select([], [], [], 0.4)
+
+    def test_a_long_sleep_of_asyncio():
+        asyncio.run(asyncio.sleep(0.4))
+
+    def test_waits_that_something_ends():
+        thread, event = threading.Thread(target=time.sleep, args=(0.01,)), threading.Event()
+        thread.start()
+        thread.join(60)
+        threading.Timer(0.01, event.set).start()
+        event.wait(60)
+
     def test_a_long_computation():
-        end = time.process_time() + 0.4
-        while time.process_time() < end:
-            pass
+        compute()
+
+    @pytest.mark.xfail
+    def test_a_long_computation_that_fails_as_expected():
+        compute()
+        assert False
+
+    @pytest.mark.xfail
+    def test_a_process_of_a_test_that_fails_as_expected():
+        subprocess.run([sys.executable, "-c", ""])
+        assert False
+
+    @pytest.mark.xfail
+    def test_a_failure_that_is_expected():
+        assert False
+
+    def test_a_long_computation_that_ends_in_a_skip():
+        compute()
+        pytest.skip("not here")
+
+    @pytest.fixture
+    def long_to_make():
+        compute()
+
+    def test_a_fixture_of_its_own_that_takes_long(long_to_make):
+        pass
+
+    @pytest.fixture
+    def long_to_take_down():
+        yield
+        compute()
+
+    def test_a_fixture_of_its_own_that_takes_long_to_take_down(long_to_take_down):
+        pass
+
+    @pytest.mark.xfail
+    def test_the_taking_down_of_a_test_that_fails_as_expected(long_to_take_down):
+        assert False
+
+    @pytest.fixture
+    def ends_with_a_process():
+        yield
+        subprocess.run([sys.executable, "-c", ""])
+
+    def test_a_fixture_of_its_own_that_ends_with_a_process(ends_with_a_process):
+        pass
+
+    def test_half_of_the_time_and_a_fixture_that_takes_the_other_half(request):
+        request.addfinalizer(lambda: compute(0.2))
+        compute(0.2)
 
     @pytest.fixture(scope="module")
     def slow():
-        end = time.process_time() + 0.4
-        while time.process_time() < end:
-            pass
+        compute()
+        yield
+        compute()
 
     def test_a_slow_shared_fixture_is_no_fault_of_the_first_test(slow):
         pass
@@ -57,9 +164,7 @@ UNIT = """
         import slow_module
 
     def test_an_import_is_not_counted_twice(loaded):
-        end = time.process_time() + 0.4
-        while time.process_time() < end:
-            pass
+        compute()
 
     def test_a_thread_that_sleeps_is_no_fault_of_the_test_that_started_it():
         threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
@@ -74,7 +179,7 @@ UNIT = """
         from tests.support.bad_input import GOOD, make
         make(0).fit({"train": GOOD, "validation": GOOD})
 
-    def test_nothing():
+    def test_the_taking_down_of_a_shared_fixture_is_no_fault_of_the_last_test():
         pass
 """
 
@@ -86,6 +191,51 @@ OTHERS = """
         pass
 
     def test_a_fixture_of_the_same_name(shared):
+        pass
+
+    @pytest.fixture
+    def of_the_session():
+        pass
+
+    def test_a_fixture_in_the_place_of_one_of_the_session(of_the_session):
+        pass
+"""
+
+SHARED = """
+    import time
+
+    import pytest
+
+    @pytest.fixture(scope="session")
+    def long_to_make():
+        time.sleep(0.6)
+
+    @pytest.fixture(scope="session")
+    def long_to_take_down():
+        yield
+        time.sleep(0.6)
+
+    @pytest.fixture(scope="session")
+    def short(long_to_make):
+        time.sleep(0.2)
+
+    def test_it_is_set_up(long_to_make):
+        pass
+
+    def test_it_was_set_up(short):
+        pass
+
+    @pytest.mark.xfail
+    def test_it_fails_as_expected(long_to_make):
+        assert False
+
+    def test_one_that_takes_long_to_take_down(long_to_take_down):
+        pass
+
+    def test_none_of_them():
+        pass
+
+    def test_the_last():
         pass
 """
 
@@ -117,18 +267,37 @@ OUTCOMES = {
     "test_a_program_of_the_system_in_its_tier": "",
     "test_a_fixture_that_starts_a_process": "process",
     "test_a_fixture_that_an_earlier_test_started": "process",
+    "test_a_fixture_that_is_asked_for_late": "process",
+    "test_a_fixture_of_the_session_that_starts_a_process": "process",
+    "test_a_fixture_of_a_class_that_starts_a_process": "process",
+    "test_a_fixture_of_a_class_whose_name_begins_alike": "",
     "test_a_long_sleep": "job",
+    "test_a_wait_for_an_event_that_runs_out": "job",
+    "test_a_wait_for_a_thread_that_runs_out": "job",
+    "test_a_wait_of_select_that_runs_out": "job",
+    "test_a_long_sleep_of_asyncio": "job",
+    "test_waits_that_something_ends": "",
     "test_a_long_computation": "job",
+    "test_a_long_computation_that_fails_as_expected": "job",
+    "test_a_process_of_a_test_that_fails_as_expected": "process",
+    "test_a_failure_that_is_expected": "",
+    "test_a_long_computation_that_ends_in_a_skip": "job",
+    "test_a_fixture_of_its_own_that_takes_long": "job",
+    "test_a_fixture_of_its_own_that_takes_long_to_take_down": "job",
+    "test_the_taking_down_of_a_test_that_fails_as_expected": "job",
+    "test_a_fixture_of_its_own_that_ends_with_a_process": "process",
+    "test_half_of_the_time_and_a_fixture_that_takes_the_other_half": "job",
     "test_a_long_test_in_its_tier": "",
     "test_a_slow_shared_fixture_is_no_fault_of_the_first_test": "",
     "test_an_import_is_not_counted_twice": "job",
     "test_a_thread_that_sleeps_is_no_fault_of_the_test_that_started_it": "",
     "test_a_warning_of_an_import_is_the_importers": "",
     "test_a_whole_job": "job",
-    "test_nothing": "",
+    "test_the_taking_down_of_a_shared_fixture_is_no_fault_of_the_last_test": "",
     "test_a_fixture_of_the_same_name": "",
+    "test_a_fixture_in_the_place_of_one_of_the_session": "",
 }
-"""The mark that each failure has to name; empty for tests that pass."""
+"""The mark that each failure has to name; empty for tests that pass, or fail as expected."""
 
 
 def write(path: Path, text: str) -> None:
@@ -145,13 +314,26 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         env={"COLUMNS": "300", "PYTHONPATH": f"{ROOT}:{folder}", "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,  # A busy machine makes a minute of ten seconds.
         check=False,
     )
 
 
+def outcomes(ended: subprocess.CompletedProcess[str]) -> dict[str, str]:
+    """By its name what each test failed with, in itself or in its taking down; empty if it did neither."""
+    found: dict[str, str] = {}
+    for line in ended.stdout.splitlines():
+        word, _, rest = line.partition(" ")
+        if word in ("PASSED", "FAILED", "ERROR", "XFAIL"):
+            name, _, reason = rest.rpartition("::")[2].partition(" - ")
+            if word in ("FAILED", "ERROR") or name not in found:
+                found[name] = reason if word in ("FAILED", "ERROR") else ""
+    return found
+
+
 def test_a_test_that_takes_more_than_its_tier_permits_fails_and_names_the_mark(tmp_path: Path) -> None:
     for name, tests in (
+        ("unit/conftest.py", CONFTEST),
         ("unit/test_all.py", UNIT),
         ("unit/test_others.py", OTHERS),
         ("process/test_processes.py", PROCESS),
@@ -163,15 +345,35 @@ def test_a_test_that_takes_more_than_its_tier_permits_fails_and_names_the_mark(t
     )
     (tmp_path / "old_module.py").write_text("import warnings\nwarnings.warn('old', DeprecationWarning, stacklevel=2)\n")
     ended = run(tmp_path, "tests")
-    outcome = {}
-    for line in ended.stdout.splitlines():
-        if line.startswith(("PASSED ", "FAILED ")):
-            word, _, rest = line.partition(" ")
-            name, _, reason = rest.partition(" - ")
-            outcome[name.rpartition("::")[2]] = (
-                "" if word == "PASSED" else reason.partition("mark it ")[2].split(" ")[0]
-            )
-    assert outcome == OUTCOMES, ended.stdout + ended.stderr
+    marks = {name: reason.partition("mark it ")[2].split(" ")[0] for name, reason in outcomes(ended).items()}
+    assert marks == OUTCOMES, ended.stdout + ended.stderr
+    reason = mentions(outcomes(ended)["test_a_long_computation"], "tests/job/", "test_a_long_computation", "0.3 s")
+    assert re.search(r"for 0\.[4-9]\d s", reason), reason
+
+
+def test_a_shared_fixture_that_takes_more_than_its_tier_permits_fails_the_tests_that_use_it(tmp_path: Path) -> None:
+    write(tmp_path / "tests/unit/test_shared.py", SHARED)
+    write(
+        tmp_path / "low.py",
+        """
+    from dataclasses import replace
+
+    from tests.support.tiers import TIERS
+
+    TIERS["unit"] = replace(TIERS["unit"], shared=0.5)
+""",
+    )
+    ended = run(tmp_path, "-p", "low", "tests/unit")
+    found = outcomes(ended)
+    for name, fixture in (
+        ("test_it_is_set_up", "long_to_make"),
+        ("test_it_was_set_up", "long_to_make"),
+        ("test_it_fails_as_expected", "long_to_make"),
+        ("test_the_last", "long_to_take_down"),
+    ):
+        reason = mentions(found.pop(name), fixture, "unit", "0.5 s", "mark it job", "tests/job/")
+        assert re.search(r"for 0\.[6-9]\d s", reason), reason
+    assert found == dict.fromkeys(("test_one_that_takes_long_to_take_down", "test_none_of_them"), ""), ended.stdout
 
 
 def test_a_test_without_its_mark_fails_and_names_it(tmp_path: Path) -> None:
@@ -180,6 +382,7 @@ def test_a_test_without_its_mark_fails_and_names_it(tmp_path: Path) -> None:
         ("test_lost.py", ""),
         ("other/test_elsewhere.py", ""),
         ("unit/test_marked.py", "    @pytest.mark.ray\n"),
+        ("unit/test_expected.py", "    @pytest.mark.ray\n    @pytest.mark.xfail\n"),
         (
             "unit/test_fixture.py",
             "    @pytest.fixture\n    def postgres():\n        pass\n\n    @pytest.mark.usefixtures('postgres')\n",
@@ -192,6 +395,7 @@ def test_a_test_without_its_mark_fails_and_names_it(tmp_path: Path) -> None:
         ("test_lost.py::test_it", "mark", "unit", "process", "ray"),
         ("test_elsewhere.py::test_it", "mark", "unit", "process", "ray"),
         ("test_marked.py::test_it", "mark it ray", "tests/ray/"),
+        ("test_expected.py::test_it", "mark it ray", "tests/ray/"),
         ("test_fixture.py::test_it", "postgres", "mark it system", "tests/system/"),
     ):
         mentions(next(line for line in lines if names[0] in line), *names)

@@ -1,4 +1,4 @@
-"""What a gang is asked and what it answers, with as little in them as a test says."""
+"""Minimal assignments of a gang, and minimal segments for its answers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ def assignment(**changes: Any) -> Assignment:
 
 
 def segment(*reports: Report, **changes: Any) -> Segment:
-    """What training gave, in no time unless told otherwise."""
+    """Return a segment with these reports, trained in 0 s unless `changes` say otherwise."""
     times = dict.fromkeys(("training_seconds", "checkpointing_seconds", "first_step_at"), 0.0)
     return Segment(**{"reports": reports, "checkpoint": "", **times, **changes})

@@ -22,7 +22,7 @@ GATE = """
 print("ready", flush=True)
 sys.stdin.readline()
 """
-"""Where a program waits for the others."""
+"""The gate at which a program waits for the others."""
 
 
 @contextmanager

@@ -34,7 +34,7 @@ GAP = 1000.0
 
 
 class KilledError(BaseException):
-    """What stands for SIGKILL: nothing is written behind it."""
+    """A stand-in for SIGKILL: nothing is written after it."""
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Rows:
     lost_lease: bool = False
     name: str = "job"
     before: list[tuple[dict[Any, Any], Any, Any]] = field(default_factory=list)
-    """What each row of a trial or report took the place of, in the order of writing."""
+    """The previous row of each written trial or report, in the order of writing."""
 
     def job(self, **changes: Any) -> None:
         if not self.dead:
@@ -215,7 +215,7 @@ class Stopping:
 
 
 def answer(service: Service, controller: Controller | None) -> dict[str, Any]:
-    """What has to be alike: trials, their ends, values and reports, rungs and the winner, as the record has them.
+    """Return the parts that have to be equal: trials, their ends, values and reports, rungs and the winner.
 
     Of a job whose first trials all failed, those alone: others may train beside them, and do not count.
     """

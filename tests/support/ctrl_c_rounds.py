@@ -85,7 +85,7 @@ def cases() -> list[Case]:
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What one run came to; `wrong` says what should not be."""
+    """The outcome of one run; `wrong` lists its faults."""
 
     seconds: float
     code: int

@@ -1,4 +1,4 @@
-"""Shared by the tests of docs."""
+"""The pages of the docs, and the ground on which their blocks run."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ RANGES = {"eta": ContinuousParameter(0.01, 1), "max_depth": IntegerParameter(1, 
 
 @dataclass(frozen=True)
 class Ground:
-    """What every page's blocks find: a folder with data and job files, and a record with three jobs."""
+    """The files for every page's blocks: a folder with data and job files, and a record with three jobs."""
 
     folder: Path
     home: Path
@@ -194,5 +194,5 @@ def one_thread() -> Iterator[None]:
 
 @pytest.fixture
 def first() -> dict:
-    """What the page's first script leaves."""
+    """Run the page's first script; return its names."""
     return run(BLOCKS[0][1], workers=2)

@@ -41,7 +41,7 @@ Act = Callable[[], None]
 
 @dataclass(kw_only=True)
 class Disturbance:
-    """What happens to a driver, and how its threads take turns."""
+    """Faults of a driver, and the turns of its threads."""
 
     acts: dict[Moment, Act] = field(default_factory=dict)
     losses: frozenset[int] = frozenset()
@@ -176,7 +176,7 @@ class MortalWriter(JobWriter):
 
     @property
     def lease(self) -> str:
-        """What it took."""
+        """The lease of the driver."""
         return self._lease
 
     def die(self) -> None:
@@ -200,7 +200,7 @@ class TurnByTurn(Checkpoints):
         super().__init__(*arguments, **named)
 
     def turn(self) -> None:
-        """What was let go is removed, or waits for the record."""
+        """Remove released files, or leave them until the record is written."""
         with self.cv:
             while self.put > self.done and not self.over:
                 self.may, self.removed = True, None
@@ -263,7 +263,7 @@ def saved(uri: str, raw: bytes, workers: int) -> Manifest:
 
 
 def model_in(uri: str, manifest: Manifest) -> bytes:
-    """What the files of a checkpoint hold, each of which is as its manifest says."""
+    """Check a checkpoint's files against its manifest; return their content."""
     held = {file.name: Path(place).read_bytes() for place, file in manifest.located(uri).items()}
     assert held
     assert not any(file.flaw(held[file.name]) for file in manifest.files), uri

@@ -68,7 +68,7 @@ def tuner(folder: Path, callbacks: tuple[Callback, ...] = (), workers: int = 0, 
 
 
 def answer(folder: Path, name: str) -> dict[str, Any]:
-    """What has to be alike, down to the winner's bytes."""
+    """Return the parts of a job that have to be equal, down to the winner's bytes."""
     with Store(f"sqlite:///{folder}/record.db") as store:
         job, trials = store.job(name), store.trials(name)
         reports = {(row.trial_id, row.step): row.metrics for row in store.reports(name)}

@@ -16,7 +16,7 @@ Fault = Callable[[str, str], tuple[int, str] | None]
 
 @dataclass
 class Proxy:
-    """What went through it.
+    """Requests that went through the proxy.
 
     Args:
         port: where it listens.

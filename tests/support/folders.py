@@ -23,7 +23,7 @@ def opened(folder: Path | str, distribution: Any = "FullyReplicated") -> Channel
 
 
 def laid_out(folder: Path | str, to: Path, workers: int) -> list[dict[str, str]]:
-    """What each worker of a gang finds in its part of a folder."""
+    """Return the files that each worker of a gang finds in its part of a folder."""
     placed = opened(folder, "ShardedByS3Key").place(workers).source
     assert isinstance(placed, PlacedFolder)
     for rank in range(workers):

@@ -59,7 +59,7 @@ class Told(Kept):
 
 
 def start(**changes: Any) -> JobStart:
-    """What trackers are told first."""
+    """Return the first event for trackers."""
     return JobStart(
         **{
             "name": "job",

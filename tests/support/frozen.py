@@ -40,7 +40,7 @@ from trainers.datasets import load
 
 LIBRARIES = ("numpy", "torch", "xgboost")
 ARITHMETIC = ("sse", "ssse", "avx", "fma", "f16c", "amx")
-"""What the names of a processor's flags begin with by which libraries choose how to calculate."""
+"""Prefixes of the processor flags that decide how libraries calculate."""
 
 # ---- the jobs
 
@@ -246,7 +246,7 @@ def answer(name: str, folder: Path, **options: Any) -> dict[str, Any]:
 
 
 def trial(row: Mapping[str, Any], tuned: list[str], curve: Any, objective: str) -> dict[str, Any]:
-    """What a trial came to: its row of the analytics, and the objective at each unit that it was trained."""
+    """Return a trial's row of the analytics, and the objective at each trained unit."""
     checkpoint = row["Checkpoint"]
     return {
         "hyperparameters": {name: plain(row[name]) for name in tuned},

@@ -45,7 +45,7 @@ CHANNELS = {"train": TRAIN, "validation": VALIDATION}
 
 
 def boosting(channels: Mapping[str, Any]) -> Callable[[int], Program]:
-    """What makes the programs of gangs that train XGBoost."""
+    """Return a function that makes XGBoost programs."""
 
     def make(workers: int) -> Program:
         trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=workers), hyperparameters=STATIC)

@@ -121,7 +121,7 @@ CASES: dict[str, Callable[[], object]] = {
 
 
 GROUPS = tuple(dict.fromkeys(name.partition(":")[0] for name in CASES))
-"""What the cases are about: the first word of their names."""
+"""The topics of the cases: the first word of their names."""
 
 
 def messages(group: str = "") -> dict[str, str]:

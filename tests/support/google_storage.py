@@ -66,7 +66,7 @@ def google_storage(bucket: str, folder: Path) -> Iterator[GoogleStorage]:
 
 
 class _Log(list[tuple[str, int]]):
-    """What is fetched, as lines of a file."""
+    """Fetched objects, as lines of a file."""
 
     def __init__(self, file: Path) -> None:
         super().__init__()

@@ -17,7 +17,7 @@ from trainers import XGBoostTrainer, storage
 
 @dataclass(frozen=True)
 class Answer:
-    """What a job decided, and the models behind it."""
+    """The decisions of a job, and its models."""
 
     resources: dict[str, int]
     values: dict[str, float]

@@ -75,7 +75,7 @@ class World:
     start_over: set[str] = field(default_factory=set)
     """Trials whose checkpoint was found changed."""
     faults: list[str] = field(default_factory=list)
-    """What threads did that they must not."""
+    """Forbidden actions of threads."""
     root: Path = field(default_factory=place)
     patch: pytest.MonkeyPatch = field(default_factory=pytest.MonkeyPatch)
 
@@ -130,7 +130,7 @@ class World:
 
     @property
     def aside(self) -> Path:
-        """Where the models are while their storage is away."""
+        """The folder of the models while their storage is away."""
         return self.root / "aside"
 
     @property
@@ -310,12 +310,12 @@ class World:
     # ---- what has to hold
 
     def rows(self) -> tuple[JobRow, list[TrialRow], list[LedgerRow]]:
-        """What the record has."""
+        """Return the job, its trials and its ledger from the record."""
         with Store(self.url) as record:
             return record.job("job"), record.trials("job"), record.ledger("job")
 
     def answer(self) -> dict[str, Any]:
-        """What has to be alike however the job came to its end: those trials that count, their rungs and the winner."""
+        """Return the parts that have to be equal for every life of the job: counted trials, rungs and the winner."""
         job, trials, _ = self.rows()
         counted = [trial for trial in trials if trial.number >= 0 and trial.objective is not None]
         with Store(self.url) as record:

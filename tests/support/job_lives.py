@@ -259,7 +259,7 @@ class JobLife(RuleBasedStateMachine):
     @precondition(lambda self: self.open)
     @rule()
     def cannot_be_deleted(self) -> None:
-        """What could not be removed is still in the record."""
+        """Check that a job whose files cannot be removed stays in the record."""
         self.world.now += LOST
         with Store(self.world.url) as record, pytest.raises(DataError):
             record.delete_job("job", fail)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 SHARED = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
-"""Where worlds are, if they can be: in memory."""
+"""The folder of worlds: in memory, if this machine permits it."""
 
 _ENGINES: dict[str, sa.Engine] = {}
 WORLDS: dict[str, World] = {}
@@ -29,7 +29,7 @@ WORLDS: dict[str, World] = {}
 
 @cache
 def _base() -> Path:
-    """Where the worlds of this process are."""
+    """Return the folder of this process's worlds."""
     made = Path(tempfile.mkdtemp(prefix="warmband-life-", dir=SHARED))
     atexit.register(shutil.rmtree, made, ignore_errors=True)
     return made

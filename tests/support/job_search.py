@@ -1,4 +1,4 @@
-"""What a simulated job looks for, and one driver's run of its search, as a driver's process makes it."""
+"""The aim of a simulated job, and one driver's run of its search, as a driver's process makes it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RANGES = {"eta": ContinuousParameter(0.0, 1.0)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aim:
-    """What a job looks for, and what ends it.
+    """The aim of a job, and the limits that end it.
 
     Args:
         plan: its brackets.

@@ -26,7 +26,7 @@ def looping(value: str = "epoch / 10", unit: str = "pass", before: str = "", aft
 
 
 def trained(program: ScriptProgram, folder: Path, *stops: int, **hyperparameters: object) -> list[Segment]:
-    """What trials of so many units came to, one after the other."""
+    """Train trials of these units one after the other; return their segments."""
     return [program.train(assignment(folder, stop, epochs=5, **hyperparameters), print) for stop in stops]
 
 

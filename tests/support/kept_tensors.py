@@ -1,4 +1,4 @@
-"""What a worker's process remembers of the trials that it served."""
+"""Tensors of earlier trials in a worker's process."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def job(store: Store, name: str, *, values: list[float | None], age: float = 120
 
 
 def hpo(*arguments: str, columns: int = 80, code: int = 0) -> str:
-    """What a command prints."""
+    """Run a command; return its output."""
     result = CliRunner(env={"COLUMNS": str(columns), "TERM": "dumb"}).invoke(app, arguments)
     if isinstance(result.exception, ConfigurationError):
         assert code == 2, result.exception

@@ -235,7 +235,7 @@ def page() -> str:
 
 
 def head() -> str:
-    """What stands above the tables."""
+    """Return the text above the tables."""
     workers = " and ".join(map(str, WORKERS))
     return f"""# XGBoost's objectives and metrics
 

@@ -54,7 +54,7 @@ class Line(Trainer):
 
 
 class Draw:
-    """What its workers run."""
+    """The program of its workers."""
 
     def open(self, context: WorkerContext) -> dict[str, float]:
         self.storage = context.storage
@@ -122,7 +122,7 @@ class Halves(Strategy):
 
 
 class NoTrainer:
-    """What a job file may not name."""
+    """A class that a job file may not name."""
 
 
 def logistic(predt: Any, dtrain: Any) -> tuple[Any, Any]:

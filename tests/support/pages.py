@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 
 class Read(HTMLParser):
-    """What a browser would make of a page: its elements, and the text in each."""
+    """The elements of a page, and the text in each, as a browser reads them."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

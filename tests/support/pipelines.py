@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -29,7 +31,7 @@ BATCHES = (8, 8, 5, 8, 1)
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What the workers are to do.
+    """An order to the workers.
 
     Args:
         layout: of the gang.
@@ -194,3 +196,25 @@ def whole_losses(answers: list[Mapping[str, Any]]) -> list[float]:
         parts = set(step)
         means.append(sum(loss * rows for loss, rows in parts) / sum(rows for _, rows in parts))
     return means
+
+
+alone = cache(one_worker)
+
+
+def results(gang: ProcessGang, *orders: Order) -> list[list[dict]]:
+    """Return the results by order and rank; raise a worker's error."""
+    answers = serve(gang, *orders)
+    for answer in answers:
+        for found in answer:
+            if isinstance(found, Exception):
+                raise found
+    return [list(found) for found in zip(*answers, strict=True)]
+
+
+def check_exact(found: list[dict], **training) -> None:
+    expected = alone(**training)
+    np.testing.assert_allclose(whole_losses(found), expected["losses"], rtol=1e-12)
+    state = whole_state(found)
+    assert state.keys() == expected["state"].keys()
+    for name, value in expected["state"].items():
+        torch.testing.assert_close(state[name], value, rtol=1e-12, atol=1e-12)

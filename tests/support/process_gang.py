@@ -26,7 +26,7 @@ SECONDS = 120.0
 
 
 def warm_context() -> Any:
-    """What makes processes out of one that has imported what takes long, and does nothing else."""
+    """Return a context that forks processes from one that has only the slow imports."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.support.warm", "tests.support.process_gang"])
     return context
@@ -91,7 +91,7 @@ def serve(
     assignments: tuple[Assignment, ...],
     meet: Callable[[], None] = lambda: None,
 ) -> list[Segment | Exception]:
-    """What a gang's worker does with assignments; the hyperparameter `halt_at` says after which reports to halt one.
+    """Serve assignments as a gang's worker; halt one after the reports in its hyperparameter `halt_at`.
 
     `meet` waits for the other workers behind each assignment, as a gang's driver does: its files are written then.
     """

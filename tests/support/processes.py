@@ -32,7 +32,7 @@ def python(
 
 
 def printed(code: str, *arguments: str, **options: object) -> str:
-    """What code prints that ends well, with the options of `python`."""
+    """Run code with the options of `python`, check that it exits with 0, and return its output."""
     done = python("-c", code, *arguments, **options)  # type: ignore[arg-type]
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return done.stdout

@@ -39,7 +39,7 @@ def missing() -> list[str]:
 
 
 def remedy(packages: list[str]) -> str:
-    """What to do about them, in a sentence."""
+    """Return a sentence on how to install the packages."""
     return f"Tests need programs that are not here. On Debian and Ubuntu: apt-get install {' '.join(packages)}"
 
 

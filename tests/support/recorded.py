@@ -24,7 +24,7 @@ RANGES = {
 
 
 def spec(**changes: Any) -> dict[str, Any]:
-    """What a job was made with, as far as an export asks for it."""
+    """Return the part of a job's specification that an export reads."""
     return {
         "strategy": "Hyperband",
         "objective_metric_name": METRIC,

@@ -1,4 +1,4 @@
-"""Shared by the tests of safe loading."""
+"""A checkpoint that attacks, and trainings that load it."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class ScriptJob:
 
     @property
     def printed(self) -> str:
-        """What the job said."""
+        """The job's output."""
         return self._printed.getvalue()
 
     @property

@@ -1,4 +1,4 @@
-"""Shared by the tests of secrets."""
+"""A search for secrets in bytes, and a record of all processes' command lines."""
 
 from __future__ import annotations
 

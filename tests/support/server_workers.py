@@ -72,7 +72,7 @@ def served(servers: int, stack: ExitStack) -> list[Listener]:
 def over_sockets(
     worker: Callable[[Peers, Distribution], Any], settings: Settings, *, patience: float = DEADLINE, seed: int = 0
 ) -> list[Any]:
-    """What workers in threads return or raise, with servers on real sockets."""
+    """Run workers in threads, with servers on real sockets; return their results or errors."""
     count = settings.workers
     barrier, slots = threading.Barrier(count), [None] * count
     results: list[Any] = [None] * count
@@ -124,7 +124,7 @@ def wrapped(distribution: Distribution, model: nn.Module) -> nn.Module:
 
 
 class Training:
-    """What a training function does: passes over the data in batches, dealt out to the workers.
+    """A training function: passes over the data in batches, dealt out to the workers.
 
     Args:
         optimizer: makes the optimizer of a model.
@@ -181,7 +181,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Trained:
-    """What one worker ends with: its parameters after each pass, its optimizer's state, and what happened."""
+    """The results of one worker: parameters after each pass, the optimizer's state, and details."""
 
     passes: list[Tensor]
     state: dict[str, Any]
@@ -224,6 +224,6 @@ class Alone:
 
 
 def alone(training: Training) -> Trained:
-    """What plain training gives."""
+    """Train in plain PyTorch; return the result."""
     nobody: Any = Alone()
     return training(nobody, nobody)

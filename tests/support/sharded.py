@@ -43,7 +43,7 @@ class Halves(Line):
 
 
 class Program:
-    """What the workers run: each adds to its half of the state, and the objective is of both."""
+    """The workers' program: each worker adds to its half of the state, and the objective uses both halves."""
 
     def open(self, context: WorkerContext) -> dict[str, float]:
         self.storage = context.storage

@@ -47,7 +47,7 @@ class Calls:
 
 
 def called(gang: ProcessGang, function: Callable[..., Any], **words: Any) -> list[Any]:
-    """What a function gives on each rank, or its error."""
+    """Call a function on each rank; return its results or errors."""
     one = Assignment(trial_id="t", hyperparameters=words, seed=1, start=0, stop=1, checkpoint=None, save_to="/nowhere")
     return [answer[0] if isinstance(answer, list) else answer for answer in gang.run(lambda: Calls(function), one)]
 
@@ -185,7 +185,7 @@ def copied(value: Any) -> Any:
 
 
 def go_on_alone() -> dict[str, Any]:
-    """What one process comes to."""
+    """Train in one process; return the result."""
     model = network(1)
     optimizer = optimizer_of(model)
     stepped(model, optimizer, range(5))

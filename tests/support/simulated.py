@@ -161,6 +161,6 @@ def simulate(
 
 
 def outcome(controller: Controller) -> tuple[dict[str, int], str | None]:
-    """Where each trial stopped, and which one won."""
+    """Return the units at which each trial stopped, and the winner."""
     best = controller.best()
     return {name: run.resource for name, run in controller.runs.items()}, best and best.id

@@ -83,7 +83,7 @@ class Models:
 
 
 def rate(config: Mapping[str, Any], step: int) -> float:
-    """What a unit of a configuration of `CONDITIONAL` looks at."""
+    """Return the learning rate of a configuration of `CONDITIONAL` at a unit."""
     falls = config["schedule"] == "step" and step > config["decay_at"]
     return float(config["lr"] * (config["factor"] if falls else 1))
 

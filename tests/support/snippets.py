@@ -80,7 +80,7 @@ class Block:
 
     @property
     def commands(self) -> str:
-        """What a shell is to run: of a console, the lines behind `$ `, with those that they go on in."""
+        """The commands for a shell; of a console block, the lines behind `$ ` and their continuation lines."""
         if self.language != "console":
             return self.code
         lines, goes_on = [], False
@@ -203,7 +203,7 @@ class Shell:
         self._process.stdin.flush()
 
     def _until(self, mark: str, block: Block) -> str:
-        """What comes before the mark."""
+        """Return the output before the mark."""
         assert self._process.stdout is not None
         said, ends = b"", time.monotonic() + SECONDS
         with selectors.DefaultSelector() as ready:

@@ -101,7 +101,7 @@ def processes_of(home: Path) -> list[str]:
 
 
 def left_behind(home: Path, scratch: Path, seconds: float) -> list[str]:
-    """What a job leaves that has this home and this folder for temporary files; processes have so long to end."""
+    """Return processes and files that a job with this home and temporary folder leaves after so many seconds."""
     deadline = time.monotonic() + seconds
     while (processes := processes_of(home)) and time.monotonic() < deadline:
         time.sleep(0.2)

@@ -11,13 +11,16 @@ import multiprocessing.util
 import os
 import platform
 import re
+import select
+import selectors
 import sys
 import threading
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -32,12 +35,15 @@ class Tier:
     Args:
         meaning: one line for `pytest --markers`.
         permits: the needs that its tests may have, of `NEEDS`.
-        seconds: the limit of computing and sleeping per test; a busy machine adds to neither.
+        seconds: the limit of computing and sleeping per test, with what it alone sets up and takes down; a busy
+            machine adds to neither.
+        shared: the limit of a shared fixture, likewise.
     """
 
     meaning: str
     permits: frozenset[str]
     seconds: float = float("inf")
+    shared: float = float("inf")
 
 
 NEEDS = ("job", "process", "ray", "system")
@@ -49,8 +55,10 @@ Each is the name of the tier that permits it and those before it.
 _ALL = frozenset(NEEDS)
 
 TIERS = {
-    "unit": Tier(meaning="pure logic: no whole job, no process", permits=frozenset(), seconds=0.3),
-    "job": Tier(meaning="whole jobs and searches in this process", permits=frozenset({"job"}), seconds=15.0),
+    "unit": Tier(meaning="pure logic: no whole job, no process", permits=frozenset(), seconds=0.3, shared=5.0),
+    "job": Tier(
+        meaning="whole jobs and searches in this process", permits=frozenset({"job"}), seconds=15.0, shared=30.0
+    ),
     "process": Tier(meaning="starts processes of Python's", permits=frozenset({"job", "process"})),
     "ray": Tier(meaning="uses a Ray cluster", permits=frozenset({"job", "process", "ray"})),
     "system": Tier(
@@ -91,23 +99,60 @@ def tier_of(path: Path) -> str:
     return parts[0] if parts and parts[0] in TIERS else ""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Taken:
-    """What one test has taken so far.
+    """What one test, or one fixture that tests share, has taken so far.
 
     Args:
-        tier: its tier.
+        name: its name.
+        tier: its tier; a shared fixture has that of the test that came first.
         thorough: whether it is a property that is tried with more examples than `make test` tries.
-        began: processor seconds of this process as it began.
         programs: needs, and what showed each.
-        slept: seconds that it asked to sleep, in all of its threads.
+        seconds: what it computed, and asked to sleep in the main thread.
+        began: processor seconds of this process since when it is counted; None while nothing counts for it.
+        within: what was counted before it, and is again after it.
+        shared: what the shared fixtures that it uses have taken.
+        ended: what the shared fixtures have taken that were taken down after it.
+        failed: whether it has failed, or the tests that use this fixture have: no other failure is needed.
     """
 
+    name: str
     tier: str
     thorough: bool = False
-    began: float = field(default_factory=time.process_time)
     programs: set[tuple[str, str]] = field(default_factory=set)
-    slept: float = 0.0
+    seconds: float = 0.0
+    began: float | None = None
+    within: Taken | None = None
+    shared: set[Taken] = field(default_factory=set)
+    ended: set[Taken] = field(default_factory=set)
+    failed: bool = False
+
+    def begin(self) -> None:
+        """Count for this from here on, and for nothing else."""
+        global _current
+        self.within, _current = _current, self
+        if self.within is not None:
+            self.within.pause()
+        self.resume()
+
+    def end(self) -> None:
+        """Count again for what was counted before."""
+        global _current
+        self.pause()
+        _current = self.within
+        if _current is not None:
+            _current.resume()
+
+    def pause(self) -> None:
+        """Count nothing from here on."""
+        if self.began is not None:
+            self.seconds += time.process_time() - self.began
+            self.began = None
+
+    def resume(self) -> None:
+        """Count from here on."""
+        if self.began is None:
+            self.began = time.process_time()
 
     def start(self, path: str) -> None:
         """Note that the test starts a program."""
@@ -123,19 +168,31 @@ class Taken:
         self.programs.add((need, f"it started {name}"))
 
     def excess(self) -> str:
-        """Return the mark that the test needs, and what it took beyond its tier; empty if nothing."""
+        """Return the mark that the test needs, and what was taken beyond its tier; empty if nothing."""
         tier = TIERS[self.tier]
-        for need, shown in sorted(self.programs, key=lambda pair: NEEDS.index(pair[0])):
+        # Whichever test comes first starts what a shared fixture starts: all that use one need it.
+        programs = self.programs.union(*(fixture.programs for fixture in self.shared))
+        for need, shown in sorted(programs, key=lambda pair: NEEDS.index(pair[0])):
             if need not in tier.permits:
                 return f"{_move(need)}: {shown}"
-        seconds = time.process_time() - self.began + self.slept
-        if seconds > tier.seconds and not self.thorough:
-            next_tier = {"unit": "job", "job": "long"}[self.tier]
+        if self.seconds > tier.seconds and not self.thorough:
             return (
-                f"{_move(next_tier)}, or make it smaller: it computed and slept for {seconds:.2f} s, and a test with "
-                f"the mark {self.tier} may take {tier.seconds:g} s"
+                f"{_move(_NEXT[self.tier])}, or make it smaller: {self.name} computed and slept for "
+                f"{self.seconds:.2f} s, its own fixtures included, and a test with the mark {self.tier} may take "
+                f"{tier.seconds:g} s"
             )
+        fixtures = [(fixture, self.tier) for fixture in self.shared] + [(each, each.tier) for each in self.ended]
+        for fixture, mark in fixtures:
+            if fixture.seconds > TIERS[mark].shared:
+                return (
+                    f"{_move(_NEXT[mark])}, or make the fixture {fixture.name} smaller: it computed and slept for "
+                    f"{fixture.seconds:.2f} s, and a shared fixture of a test with the mark {mark} may take "
+                    f"{TIERS[mark].shared:g} s"
+                )
         return ""
+
+
+_NEXT = {"unit": "job", "job": "long"}
 
 
 def _move(tier: str) -> str:
@@ -143,8 +200,8 @@ def _move(tier: str) -> str:
 
 
 _current: Taken | None = None
-_started: dict[tuple[str, str], set[tuple[str, str]]] = {}
-"""What shared fixtures started, by where they stand and name: whichever test comes first, all that use one need it."""
+_taken: dict[pytest.FixtureDef[Any], Taken] = {}
+"""What each shared fixture has taken."""
 
 
 def _heard(event: str, arguments: tuple[object, ...]) -> None:
@@ -166,43 +223,56 @@ def _spawned(path: bytes, arguments: list[bytes], descriptors: list[int]) -> int
     return _spawn(path, arguments, descriptors)
 
 
-_sleep = time.sleep
+def _counted(wait: Callable[..., Any], ran_out: Callable[..., bool]) -> Callable[..., Any]:
+    """Return a wait that counts, where it runs out, as sleep of the seconds that it was asked to wait.
+
+    One that something ends does not count: how long that takes depends on the machine.
+    """
+
+    @wraps(wait)
+    def counted(*arguments: Any, **named: Any) -> Any:
+        answer = wait(*arguments, **named)
+        if _current is None or _current.began is None or threading.current_thread() is not threading.main_thread():
+            return answer
+        seconds = [*arguments, *named.values()][-1]
+        if isinstance(seconds, int | float) and seconds > 0 and ran_out(answer, *arguments):
+            _current.seconds += seconds
+        return answer
+
+    return counted
 
 
-def _slept(seconds: float) -> None:
-    _sleep(seconds)
-    if _current is not None and threading.current_thread() is threading.main_thread():
-        _current.slept += seconds
-
-
-_wait = threading.Condition.wait
-
-
-def _waited(condition: threading.Condition, timeout: float | None = None) -> bool:
-    """Count a wait of events and queues that ran out as sleep."""
-    there = _wait(condition, timeout)
-    if not there and timeout and _current is not None and threading.current_thread() is threading.main_thread():
-        _current.slept += timeout
-    return there
+def _count_waits() -> None:
+    """Count Python's own waits; asyncio and `multiprocessing` wait by selectors, events and queues by conditions."""
+    for owner, name, ran_out in (
+        (time, "sleep", lambda *_: True),
+        (threading.Condition, "wait", lambda there, *_: not there),
+        (threading.Thread, "join", lambda _, thread, *__: thread.is_alive()),
+        (select, "select", lambda ready, *_: not any(ready)),
+        (selectors.PollSelector, "select", lambda ready, *_: not ready),
+        (selectors.DefaultSelector, "select", lambda ready, *_: not ready),
+    ):
+        setattr(owner, name, _counted(getattr(owner, name), ran_out))
 
 
 class _Free:
     """A block that counts for no test, since whichever test comes first would pay for all; blocks may be nested."""
 
     depth = 0
-    began = 0.0
-    slept = 0.0
+    paused: Taken | None = None
 
     def __enter__(self) -> None:
-        if _Free.depth == 0 and _current is not None:
-            _Free.began, _Free.slept = time.process_time(), _current.slept
+        if _Free.depth == 0 and _current is not None and _current.began is not None:
+            _Free.paused = _current
+            _current.pause()
         _Free.depth += 1
 
     def __exit__(self, *_: object) -> None:
         _Free.depth -= 1
-        if _Free.depth == 0 and _current is not None and _Free.began >= _current.began:
-            _current.began += time.process_time() - _Free.began
-            _current.slept = _Free.slept
+        if _Free.depth == 0 and _Free.paused is not None:
+            if _Free.paused is _current:
+                _current.resume()
+            _Free.paused = None
 
 
 _free = _Free()
@@ -254,8 +324,8 @@ def pytest_configure(config: pytest.Config) -> None:
         sys._warmband_tests_listen = True  # type: ignore[attr-defined]
         sys.addaudithook(_heard)
         multiprocessing.util.spawnv_passfds = _spawned
-        time.sleep = _slept
-        threading.Condition.wait = _waited  # type: ignore[method-assign]
+        _count_waits()
+        pytest.FixtureDef.execute = _executed  # type: ignore[method-assign]
         importlib._bootstrap._find_and_load = _loaded  # type: ignore[attr-defined]
         gc.callbacks.append(_collected)
         gc.disable()  # Until all is imported: `pytest_collection_finish`.
@@ -312,42 +382,66 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Note what a test takes, its fixtures included."""
-    global _current
+    """Note what a test takes, its own fixtures and their taking down included."""
     if _MISPLACED in item.stash:
         return (yield)
     thorough = item.get_closest_marker("hypothesis") is not None and settings.get_current_profile_name() != "quick"
     tier = "system" if item.config.getoption("--database", "sqlite") == "postgresql" else tier_of(item.path)
-    _current = Taken(tier, thorough)
+    taken = Taken(item.name, tier, thorough)
+    taken.begin()
     try:
         return (yield)
     finally:
-        _current = None
+        taken.end()
+
+
+_execute = pytest.FixtureDef.execute
+
+
+def _executed(fixture: pytest.FixtureDef[Any], request: Any) -> Any:
+    """Note that a test, or a shared fixture, uses a shared fixture, which an earlier test may have set up."""
+    try:
+        return _execute(fixture, request)
+    finally:
+        if _current is not None and fixture in _taken:
+            _current.shared |= {_taken[fixture], *_taken[fixture].shared}
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
-    """Note what a shared fixture starts; its computing counts for no test."""
+    """Count what a shared fixture takes for itself, its taking down included."""
     if _current is None or fixturedef.scope == "function":
         return (yield)
-    before = set(_current.programs)
+    taken = _taken[fixturedef] = Taken(fixturedef.argname, _current.tier)
+
+    def ended() -> None:
+        taken.end()
+        if _current is not None and not taken.failed:
+            _current.ended.add(taken)
+
+    fixturedef.addfinalizer(ended)  # The last one added is called first.
+    taken.begin()
     try:
-        with _free:
-            return (yield)
+        return (yield)
     finally:
-        where = fixturedef.baseid, fixturedef.argname
-        _started.setdefault(where, set()).update(_current.programs - before)
+        taken.end()
+        taken.failed = taken.seconds > TIERS[taken.tier].shared
+        fixturedef.addfinalizer(taken.begin)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Fail a test that took more than its tier permits."""
-    result = yield
-    if _current is None:
-        return result
-    for (where, name), programs in _started.items():
-        if name in getattr(item, "fixturenames", ()) and item.nodeid.startswith(where):
-            _current.programs |= programs
-    if excess := _current.excess():
-        pytest.fail(excess, pytrace=False)
-    return result
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # It comes after pytest, which forgives an expected failure.
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail a test that took more than its tier permits, be it passed, skipped or expected to fail."""
+    with _free:
+        report = yield
+    if call.when == "setup":
+        if _MISPLACED in item.stash:
+            report.outcome = "failed"
+    elif _current is not None and not _current.failed and not report.failed and (excess := _current.excess()):
+        call.excinfo = pytest.CallInfo.from_call(partial(pytest.fail, excess, pytrace=False), call.when).excinfo
+        report = pytest.TestReport.from_item_and_call(item, call)
+    if _current is not None and report.failed:
+        _current.failed = True
+    return report

@@ -52,7 +52,7 @@ def training(folder: Path, trainer: Any = None, **arguments: Any) -> TrainingJob
 
 
 def outcome(folder: Path, name: str) -> dict[str, Any]:
-    """What has to be alike, down to the model's bytes."""
+    """Return the parts of a training that have to be equal, down to the model's bytes."""
     with Store(url(folder)) as store:
         job, (trial,), reports = store.job(name), store.trials(name), store.reports(name)
     return {

@@ -1,4 +1,4 @@
-"""What takes long to import, for a process that others are forked from; torch's compiler comes with an optimizer."""
+"""Slow imports for a process that others are forked from; an optimizer imports torch's compiler."""
 
 import ray.train  # noqa: F401
 import torch

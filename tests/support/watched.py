@@ -1,4 +1,4 @@
-"""What a job's followers were told."""
+"""A watcher of a simulated job."""
 
 from __future__ import annotations
 

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import nbformat
-import pytest
 from nbformat import NotebookNode
 
-ROOT = Path(__file__).resolve().parents[2]
-NOTEBOOK = ROOT / "docs" / "walkthrough.ipynb"
-
-
-@pytest.fixture(scope="module")
-def stored() -> NotebookNode:
-    return nbformat.read(NOTEBOOK, as_version=4)
-
-
-def code(notebook: NotebookNode) -> list[NotebookNode]:
-    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+from tests.support.walkthrough import (
+    ROOT,
+    code,
+    stored,  # noqa: F401  # A fixture.
+)
 
 
 def test_no_stored_output_has_an_error_or_a_path_of_a_machine(stored: NotebookNode) -> None:

@@ -10,39 +10,19 @@ from typing import Any
 import pytest
 from ray.train import ScalingConfig
 
-from experiments.scale_out import image_rows, measure, share, working, xgboost_rows
+from experiments.scale_out import measure, share, working
 from experiments.scaling import shard_models
-from experiments.scaling.measured import Measured, Row, Training, result, verdict
+from experiments.scaling.measured import Row, Training, result, verdict
 from experiments.scaling.page import page
-from experiments.scaling.shard_models import WithoutSharing
 from experiments.shared.published import Options, Steps
 from hpo.uncertainty import auc_standard_error, proportion_standard_error
+from tests.support.experiments.scale_out import APART, MARKETING, ROWS, made
 from tests.support.refusals import mentions
 from trainers import Trainer
 from trainers.datasets import load
 
-ROWS = {row.name: row for row in [*image_rows(20), *xgboost_rows(150)]}
 DIGITS = load("digits")
-MARKETING = load("bank-marketing-synthetic")
 DATA = {"image": DIGITS, "xgboost": MARKETING}
-APART = WithoutSharing(whole=0.76, alone=[0.73, 0.74, 0.72], averaged=0.75, mean_of_parts=0.761)
-LASTS = {"image-4-async": 0.11, "image-4-bounded": 0.11}
-
-
-def training(last: float) -> Training:
-    curves = {"validation": [0.1, last + 0.01, last], "test": [0.2, last, last]}
-    return Training(curves=curves, seconds=20.0, training_seconds=4.0, worker_seconds=60.0)
-
-
-def made(seeds: int = 1, **lasts: float) -> dict[str, Measured]:
-    """Each row as if it had been trained."""
-    found = {}
-    for name, row in ROWS.items():
-        last = lasts.get(name, LASTS.get(name, 0.76 if row.problem == "xgboost" else 0.97))
-        trainings = [training(last + 0.001 * seed) for seed in range(seeds)]
-        errors = {"validation": 0.018, "test": 0.013}
-        found[name] = Measured(row=row, trainings=trainings, errors=errors, work=4 / row.trainer.workers)
-    return found
 
 
 def here(trainer: Trainer, **changed: Any) -> Trainer:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
-import pytest
 from rich.console import Console
 
 from experiments.networks.training import TEXT_METRICS
@@ -21,17 +20,8 @@ from experiments.tune_network import (
     without_pictures,
 )
 from hpo.report import Figure
-from trainers.datasets import Dataset, load
-
-
-@pytest.fixture(scope="module")
-def text() -> Dataset:
-    whole = load("python-stdlib")
-    train, validation, test = (
-        tuple(array[:rows] for array in part)
-        for part, rows in ((whole.train, 256), (whole.validation, 32), (whole.test, 32))
-    )
-    return replace(whole, train=train, validation=validation, test=test)
+from tests.support.experiments.tune_network import text  # noqa: F401  # A fixture.
+from trainers.datasets import Dataset
 
 
 def test_a_job_on_one_worker_is_told_shown_and_kept(text: Dataset, tmp_path: Path) -> None:

@@ -17,15 +17,18 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from experiments import why_it_broke
-from experiments.convergence.cases import ALONE, DISTRIBUTED, Case
+from experiments.convergence.cases import ALONE, DISTRIBUTED, Case, image_case
 from experiments.convergence.causes import Cause
 from experiments.convergence.diagnosis import Diagnosis
 from experiments.convergence.experiment import Experiment
 from experiments.convergence.page import page
 from experiments.convergence.published_theories import Theory
 from experiments.convergence.verdicts import Verdict, judgements
+from experiments.shared.published import Options, Steps
 from experiments.why_it_broke import page_tables
 from tests.support.experiments.why_it_broke import (
+    IMAGE_EPOCHS,
+    IMAGE_SEEDS,
     image,  # noqa: F401  # Fixtures.
     job,
     look_into,
@@ -62,6 +65,53 @@ def test_the_page_says_what_was_found(image: tuple[Experiment, Diagnosis, Path],
     assert pictures == {
         f"{name}.{kind}" for name in ("gives-back", "learning", "noise-scale", "staleness") for kind in ("png", "svg")
     }
+
+
+def test_momentum_or_staleness_broke_the_network(image: tuple[Experiment, Diagnosis, Path]) -> None:
+    experiment, diagnosis, _ = image
+    assert diagnosis.gap.alone.mean > 0.9
+    assert diagnosis.gap.distributed.mean < 0.4
+    shares = {finding.change.causes[0]: finding.share for finding in diagnosis.findings}
+    assert shares[Cause.STALENESS].value > 0.7
+    assert Cause.STALENESS in diagnosis.found
+    for innocent in (Cause.METRIC, Cause.SHARDS, Cause.BATCH, Cause.NOISE):
+        assert shares[innocent].value < 0.3
+    # Its metric is exact: the same model has the same score, whoever evaluates which rows.
+    assert experiment.scores(Cause.METRIC).values == pytest.approx(diagnosis.gap.distributed.values, abs=1e-9)
+    # Without staleness and with the batch of one worker, four workers are one.
+    assert diagnosis.pair is not None
+    assert diagnosis.pair.share.value == pytest.approx(1, abs=0.05)
+    assert {"lr", "mode"} <= diagnosis.ranges.keys()
+
+
+def test_the_published_theories_are_judged_by_it(image: tuple[Experiment, Diagnosis, Path]) -> None:
+    experiment, diagnosis, _ = image
+    found = {judgement.theory: judgement.verdict for judgement in judgements(diagnosis)}
+    assert found[Theory.STALENESS] is Verdict.CONFIRMED
+    assert found[Theory.METHOD] is Verdict.NOT_TESTABLE
+    assert len(found) == 5
+    # The link was what the workers waited for, all the time: a push and its answer took each some milliseconds.
+    [outcome] = experiment.outcomes[DISTRIBUTED]
+    assert outcome.link_seconds / outcome.pushes > 0.001
+    [free] = experiment.outcomes[Cause.CONGESTION]
+    assert free.link_seconds == 0
+    measured = experiment.noise_scales
+    assert {name: scale.rows for name, scale in measured.items()} == {ALONE: 100, DISTRIBUTED: 400}
+    assert all(min(scale.noise) > 0 for scale in measured.values())
+    assert measured[ALONE].by_unit[0] > 0
+
+
+def test_what_was_done_is_not_done_again(image: tuple[Experiment, Diagnosis, Path]) -> None:
+    experiment, diagnosis, folder = image
+    kept = {path: path.stat().st_mtime_ns for path in (folder / "steps").glob("*.json")}
+    assert len(kept) == len(IMAGE_SEEDS) * len(experiment.outcomes)
+    said: list[str] = []
+    with Steps(folder, said.append) as steps:
+        case = image_case(Options(quick=True, out=folder), IMAGE_EPOCHS, real=False)
+        again = Experiment(case=case, seeds=IMAGE_SEEDS, steps=steps, folder=folder, say=lambda line: None).run()
+    assert again.to_json() == diagnosis.to_json()
+    assert len(said) == len(kept)
+    assert {path: path.stat().st_mtime_ns for path in (folder / "steps").glob("*.json")} == kept
 
 
 def test_sorted_rows_in_a_file_each_are_found_to_be_the_cause(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -14,22 +13,8 @@ from hpo import (
 from hpo.jobs import JobSettings
 from hpo.record import Store
 from tests.support.boosting import CHANNELS
+from tests.support.hpo.autotune import boosting, make
 from tests.support.refusals import mentions, missing_names
-from trainers import ScalingConfig, XGBoostTrainer
-from trainers.trainer import Trainer
-
-STATIC = {"objective": "binary:logistic", "eval_metric": "auc", "num_round": 27, "eta": 0.3, "subsample": 0.8}
-IN_HAND = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})
-
-
-def boosting(**static: Any) -> XGBoostTrainer:
-    values = {name: value for name, value in {**STATIC, **static}.items() if value is not None}
-    return XGBoostTrainer(scaling=IN_HAND, hyperparameters=values)
-
-
-def make(trainer: Trainer | None = None, ranges: Any = None, **options: Any) -> HyperparameterTuner:
-    settings = {"autotune": True, "console": False, **options}
-    return HyperparameterTuner(trainer or boosting(), "validation:auc", ranges, **settings)
 
 
 def test_it_is_printed_recorded_described_and_attached_to(tmp_path: Path) -> None:

@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
-
-import pytest
 
 from tests.support.refusals import mentions, refuses
+from tests.support.trainers.checkpoint import (
+    beside_place,
+    job,  # noqa: F401  # A fixture.
+)
 from trainers import checkpoint, storage
 from trainers.checkpoint import UNKNOWN, File
 from trainers.errors import CheckpointError
-
-
-@pytest.fixture(params=["a disk", "an object store"])
-def job(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The folder of a job."""
-    if request.param == "a disk":
-        (tmp_path / "job").mkdir()
-        return str(tmp_path / "job")
-    s3: str = request.getfixturevalue("s3")
-    storage.check_writable(s3)
-    return storage.join(s3, tmp_path.name)
-
-
-def beside_place(refused: pytest.ExceptionInfo[BaseException], uri: str) -> str:
-    """What an error says beside the place of the file, which names the trial too."""
-    return str(refused.value).replace(uri, "")
 
 
 def test_one_file_is_known_by_its_size_and_digest(job: str) -> None:

@@ -53,7 +53,7 @@ class Driver:
 
     @property
     def said(self) -> str:
-        """What it printed so far."""
+        """The output so far."""
         return self.log.read_text()
 
     @property
@@ -118,7 +118,7 @@ class CommandedJob(Paced):
         self.machines, self.store, self.name = machines, store, name
         self._sizes = sizes
         self.folder = machines.base / name
-        """What goes along when it is submitted; its models' folder is in another."""
+        """The folder that is submitted with the job; its models have another folder."""
         self.folder.mkdir()
         super().__init__(self.folder / name, slow=slow, slow_after=slow_after)
         self.models = (storage_path or machines.base / "shared") / name
@@ -238,7 +238,7 @@ class CommandedJob(Paced):
         return {file for file in self.strays() if not file.startswith((f"{PROBE}/", ".warmband-reach-"))}
 
     def answer(self) -> Answer:
-        """What it answers, once it is Completed."""
+        """Return the job's answer; it has to be Completed."""
         return answered(self.store, self.name, self.trials())
 
     def attempts(self) -> int:
@@ -261,7 +261,7 @@ print(json.dumps({"groups": held, "actors": sorted(actors)}))
 
 
 def left(machines: RayMachines) -> dict[str, Any]:
-    """What is on a cluster: processes, shared memory and files by machine; actors and placement groups."""
+    """Return processes, shared memory and files on a cluster by machine, its actors and placement groups."""
     looked = machines.run(["python", "-c", LEFT], timeout=COMMAND_SECONDS)
     assert looked.returncode == 0, looked.stdout
     # Ray may warn behind it.

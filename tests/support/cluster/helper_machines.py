@@ -42,7 +42,7 @@ class HelperMachine:
 
 
 class HelperMachines:
-    """What `RayMachines` is, as far as one network and one disk go: nothing can be cut off or hidden."""
+    """A substitute for `RayMachines` on one network and one disk: nothing can be cut off or hidden."""
 
     kind = "ray.cluster_utils.Cluster"
     own_network = own_disks = False

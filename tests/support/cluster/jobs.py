@@ -32,7 +32,7 @@ for a report."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Where each trial of a job stopped and with which value, who won, and the digest of the winner's model.
+    """The epochs and the value at which each trial stopped, the winner, and the digest of its model.
 
     Beside that, the epochs that were trained, see `Job.trained`.
     """
@@ -93,7 +93,7 @@ def network(train_loop: str, workers: int, static: Mapping[str, object]) -> dict
 
 
 def answered(store: str, name: str, epochs: list[list[str]], at: Callable[[str], Path] = Path) -> Answer:
-    """What a job of a record answers, once it is Completed; `at` says where a model's file is here."""
+    """Return the answer of a Completed job; `at` maps a model's file to a path on this machine."""
     with Store(store) as record:
         job, trials = record.job(name), record.trials(name)
     assert job.status == "Completed", f"{job.status}: {job.reason}"
@@ -200,7 +200,7 @@ class Job(Paced):
 
     @property
     def said(self) -> str:
-        """What it printed so far."""
+        """The output so far."""
         return self.log.read_text()
 
     def until(self, there: Any, what: str, seconds: float) -> None:

@@ -47,7 +47,7 @@ read -r _ || true
 
 
 class Switch:
-    """What machines are plugged into: a bridge in a network namespace of its own, without a way out."""
+    """A bridge that connects machines, in its own network namespace without a way out."""
 
     def __init__(self) -> None:
         self.network = "10.77.0"

@@ -87,12 +87,12 @@ class RayMachines:
 
     @property
     def address(self) -> str:
-        """What `RAY_ADDRESS` has to be."""
+        """The value for `RAY_ADDRESS`."""
         return f"{self.head.address}:{PORT}"
 
     @property
     def environment(self) -> dict[str, str]:
-        """What every process on these machines is started with."""
+        """The environment of every process on these machines."""
         return {**kept_environment(self.private), **SETTINGS, "RAY_AUTH_TOKEN": self._token, **self._own}
 
     def machine(self) -> Machine:

@@ -1,4 +1,4 @@
-"""What a tuning job of `drive` answers that nothing happens to: trained by plain processes, without Ray or a machine.
+"""The answer of an undisturbed tuning job of `drive`, trained by plain processes, without Ray or a machine.
 
 Where a job runs is no part of its answer, and a gang of theirs takes a tenth of what one of Ray's does.
 """

@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 DEBIAN = "localhost/warmband-debian:bookworm"
 SERVICES = read("compose.yaml")["services"]
 BASE = next(line.split()[1] for line in (DOCKER / "Dockerfile").read_text().splitlines() if line.startswith("FROM"))
-"""What docker/Dockerfile builds on."""
+"""The base image of docker/Dockerfile."""
 
 OURS = f"localhost/warmband:{PROJECT['version']}"
 BUILD_SECONDS = 1800.0

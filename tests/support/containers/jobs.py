@@ -16,10 +16,10 @@ from tests.support.cluster.jobs import CHANNELS, Answer, Paced, answered, job_fi
 from tests.support.containers.stack import Stack, until
 
 SHARED = Path("/home/ray/shared")
-"""Where containers see the volume of this name."""
+"""The path of the volume of this name inside the containers."""
 
 TABLES = {channel: SHARED / "data" / f"{channel}.csv" for channel in CHANNELS}
-"""Where jobs read them; a `ContainedJob` writes them."""
+"""The files of a job's channels, by channel; a `ContainedJob` writes them."""
 
 BEGIN_SECONDS = 240.0
 END_SECONDS = 300.0
@@ -38,7 +38,7 @@ def outside(stack: Stack) -> dict[str, str]:
 
 
 def hpo(stack: Stack, *arguments: str | Path, check: bool = True, timeout: float = 120.0) -> str:
-    """What an `hpo` command of such a user said."""
+    """Run an `hpo` command as a user on the machine; return its output."""
     done = subprocess.run(
         [HPO, *arguments],
         env=outside(stack),
@@ -151,7 +151,7 @@ class ContainedJob(Paced):
             return sum(trial.attempts for trial in store.trials(self.name))
 
     def answer(self) -> Answer:
-        """What it answers, once it is Completed."""
+        """Wait until the job is Completed; return its answer."""
         self.ended()
 
         def here(path: str) -> Path:

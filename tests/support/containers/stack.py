@@ -25,7 +25,7 @@ BEAT_SECONDS = 2.0
 """How often each container's health is asked for."""
 
 Health = dict[str, tuple[str, str]]
-"""What each container is, `running` and the like, and how it feels, `healthy` and the like, by service and number."""
+"""Status (such as `running`) and health (such as `healthy`) of each container, by service and number."""
 
 
 class Stack:
@@ -54,7 +54,7 @@ class Stack:
         self.services: dict[str, Any] = yaml_text.load(text)["services"]
 
     def compose(self, *arguments: str, timeout: float = UP_SECONDS) -> str:
-        """What a `docker-compose` command said."""
+        """Run a `docker-compose` command; return its output."""
         return self._engine.run(
             "docker-compose", f"--project-name={PROJECT}", *arguments, cwd=self.folder, timeout=timeout
         ).stdout
@@ -68,7 +68,7 @@ class Stack:
         return f"{PROJECT}_{service}_{number}"
 
     def within(self, service: str, *command: str, number: int = 1, check: bool = True) -> str:
-        """What a command in a container said."""
+        """Run a command in a container; return its output."""
         return self._engine.run("podman", "exec", self.name(service, number), *command, check=check).stdout
 
     def secret(self, name: str) -> str:
@@ -81,7 +81,7 @@ class Stack:
         return Path(found.stdout.strip())
 
     def logs(self, service: str, number: int = 1) -> str:
-        """What a container printed."""
+        """Return the output of a container."""
         done = self._engine.run("podman", "logs", self.name(service, number), check=False)
         return done.stdout + done.stderr
 
@@ -153,7 +153,7 @@ def running(engine: Engine, folder: Path) -> Iterator[Stack]:
 
 
 def until(there: Callable[[], Any], what: str, seconds: float, every: float = 0.5) -> Any:
-    """What `there` gives as soon as that is something.
+    """Wait until `there` returns something true; return it.
 
     Raises:
         TimeoutError: it did not.

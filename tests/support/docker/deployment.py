@@ -31,7 +31,7 @@ def read(name: str) -> Any:
 
 
 def files() -> list[Path]:
-    """What stands in docker/, but for dashboards and secrets."""
+    """Return the files of docker/, except for dashboards and secrets."""
     kinds = (".gpu", ".sh", ".yaml", "")
     return [
         path for path in DOCKER.rglob("*") if path.is_file() and path.suffix in kinds and "secrets" not in path.parts

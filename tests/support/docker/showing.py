@@ -1,4 +1,4 @@
-"""What the dashboard's panels have to show, from what the record holds."""
+"""Expected values of the dashboard's panels, calculated from the record."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Values = dict[tuple[str, ...], float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """What the record holds at one moment."""
+    """The content of the record at one moment."""
 
     plan: Plan
     trials: list[TrialRow]
@@ -95,7 +95,7 @@ def _rungs(hyperband: Hyperband, trials: list[TrialRow]) -> Values:
 
 
 def expected(held: Held, *, driver: bool, busy: bool) -> dict[str, Values]:
-    """What the panels have to show, by their titles; those that the record does not hold are left out."""
+    """Return the expected values of the panels by title, except for values that are not in the record."""
     states: Counter[str] = Counter(trial.status.lower() for trial in held.trials)
     billed = held.billed()
     objectives = [trial.objective for trial in held.trials if trial.objective is not None]
@@ -126,7 +126,7 @@ def expected(held: Held, *, driver: bool, busy: bool) -> dict[str, Values]:
 
 
 def wrong(found: dict[str, list[Values]], values: dict[str, Values]) -> dict[str, dict[tuple[str, ...], object]]:
-    """What panels show and should show, where these differ, by their titles."""
+    """Return shown and expected values of the panels that differ, by title."""
     differ = {}
     for title, wanted in values.items():
         shown = found[title][0]

@@ -64,7 +64,7 @@ def tell(what: str, **more: Any) -> None:
 
 
 def listed(address: str) -> dict[str, Any]:
-    """What Ray's state API, which `ray logs` and the dashboard ask too, has of the job."""
+    """Return the job's entries in Ray's state API, which `ray logs` and the dashboard use too."""
     node = ray.get_runtime_context().get_node_id()
 
     def log(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Shared by the tests of gpu."""
+"""Made-up results of the checks on GPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of overhead."""
+"""Made-up measurements of the overhead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of search quality."""
+"""Made-up recorded tasks of each family."""
 
 from __future__ import annotations
 

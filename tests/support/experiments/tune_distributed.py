@@ -1,4 +1,4 @@
-"""Shared by the tests of tune distributed."""
+"""A small problem of `experiments.tune_distributed`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of why it broke."""
+"""Diagnosed experiments and job files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of bad input."""
+"""Damaged validation channels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of loopback."""
+"""A job on its own Ray cluster of the loopback interface."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ JOB = """
 
 @pytest.fixture(scope="module")
 def job(short_home: Path) -> dict[str, Any]:
-    """What was found of a job on a cluster of its own, in a process of its own: this one has the tests' session."""
+    """Run a job with its own cluster in its own process: this one has the tests' session. Return its findings."""
     script = short_home / "job.py"
     script.write_text(textwrap.dedent(JOB))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}

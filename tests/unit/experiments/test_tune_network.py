@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import pytest
-
 from experiments.tune_network import (
     LAYOUTS,
     Network,
@@ -15,9 +13,10 @@ from experiments.tune_network import (
     page_tables,
     result,
 )
+from tests.support.experiments.tune_network import text  # noqa: F401  # A fixture.
 from tests.support.lines import line_with
 from tests.support.refusals import mentions
-from trainers.datasets import Dataset, load
+from trainers.datasets import Dataset
 
 TUNED = Tuned(
     workers=2,
@@ -37,16 +36,6 @@ TUNED = Tuned(
         Tried(layout="tensor=2", units=0, value=None, status="Diverged", unit_seconds=None),
     ],
 )
-
-
-@pytest.fixture(scope="module")
-def text() -> Dataset:
-    whole = load("python-stdlib")
-    train, validation, test = (
-        tuple(array[:rows] for array in part)
-        for part, rows in ((whole.train, 256), (whole.validation, 32), (whole.test, 32))
-    )
-    return replace(whole, train=train, validation=validation, test=test)
 
 
 def test_the_tables_compare_the_best_trial_with_the_untuned_run_and_layouts_with_each_other(text: Dataset) -> None:

@@ -17,23 +17,10 @@ from hpo import (
 from hpo.autotune import Autotuned
 from hpo.job_file import read_job
 from hpo.strategies import BayesianStrategy
+from tests.support.hpo.autotune import STATIC, boosting, make
 from tests.support.refusals import mentions, missing_names, refuses, refuses_each
-from trainers import ScalingConfig, TorchTrainer, TrainContext, XGBoostTrainer
+from trainers import ScalingConfig, TorchTrainer, TrainContext
 from trainers.errors import ConfigurationError
-from trainers.trainer import Trainer
-
-STATIC = {"objective": "binary:logistic", "eval_metric": "auc", "num_round": 27, "eta": 0.3, "subsample": 0.8}
-IN_HAND = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})
-
-
-def boosting(**static: Any) -> XGBoostTrainer:
-    values = {name: value for name, value in {**STATIC, **static}.items() if value is not None}
-    return XGBoostTrainer(scaling=IN_HAND, hyperparameters=values)
-
-
-def make(trainer: Trainer | None = None, ranges: Any = None, **options: Any) -> HyperparameterTuner:
-    settings = {"autotune": True, "console": False, **options}
-    return HyperparameterTuner(trainer or boosting(), "validation:auc", ranges, **settings)
 
 
 def names(tuner: HyperparameterTuner) -> list[str]:

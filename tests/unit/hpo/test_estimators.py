@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 from optuna.samplers import TPESampler
 
@@ -14,26 +13,11 @@ from hpo import (
 )
 from hpo.estimators import inputs_of
 from hpo.job_file.models import JobSpec
+from tests.support.hpo.estimators import BOOSTED, CHANNELS, estimators
 from tests.support.refusals import refuses, refuses_each
-from tests.support.torch_job import train
-from trainers import ConfigurationError, ScalingConfig, TorchTrainer, XGBoostTrainer
+from trainers import ConfigurationError, ScalingConfig, XGBoostTrainer
 from trainers.parts import ESTIMATOR
 from trainers.several import SeveralTrainers
-
-_STREAM = np.random.default_rng(3)
-_ROWS = _STREAM.normal(size=(200, 64)).astype(np.float32)
-_LABELS = (np.argmax(_ROWS[:, :10], axis=1)).astype(np.float32)
-CHANNELS = {"train": (_ROWS[:150], _LABELS[:150]), "validation": (_ROWS[150:], _LABELS[150:])}
-BOOSTED = {"objective": "multi:softprob", "num_class": 10, "eval_metric": "merror", "nthread": 1}
-
-
-def estimators() -> dict[str, Any]:
-    return {
-        "boosted": XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters={**BOOSTED, "num_round": 4}),
-        "network": TorchTrainer(
-            train, scaling=ScalingConfig(num_workers=0), hyperparameters={"epochs": 3, "global_batch_size": 50}
-        ),
-    }
 
 
 def test_inputs_by_estimator_are_taken_if_they_are_the_same() -> None:

@@ -8,15 +8,10 @@ byte; elsewhere values are to 1e-6, and a warning says so. Where a change of the
 from __future__ import annotations
 
 import copy
-import json
-from pathlib import Path
 from typing import Any
 
-from tests.support import frozen
 from tests.support.frozen import JOBS, lines, nearly
-
-FILE = Path(frozen.__file__).with_name("frozen_answers.json")
-FROZEN = json.loads(FILE.read_text())
+from tests.support.hpo.frozen_answers import FROZEN
 
 
 def test_the_jobs_hold_what_they_are_there_for() -> None:

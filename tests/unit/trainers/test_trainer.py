@@ -9,13 +9,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from ray.train import ScalingConfig
 
 from tests.support.assignments import segment
 from tests.support.refusals import refuses
+from tests.support.trainers.trainer import CHANNELS, STATIC, make
 from trainers import TRAINERS, Channel, ConfigurationError, DataError, GangError, TrainingResult, XGBoostTrainer
 from trainers.channels import open_channels
 from trainers.errors import DivergedError
@@ -23,23 +23,6 @@ from trainers.gangs.messages import Assignment, Event, GangLost, GangUp, Report,
 from trainers.registry import trainer_from_json
 from trainers.xgboost.booster import booster_parameters, segment_seed
 from trainers.xgboost.parameters import ROUNDS
-
-STATIC = {"objective": "binary:logistic", "eval_metric": ["logloss", "auc"], "eta": 0.3}
-
-
-def make(workers: int = 1, **hyperparameters: Any) -> XGBoostTrainer:
-    return XGBoostTrainer(scaling=ScalingConfig(num_workers=workers), hyperparameters={**STATIC, **hyperparameters})
-
-
-def rows(count: int, seed: int = 0) -> np.ndarray[Any, Any]:
-    """A table with the target first, learnable, with noise."""
-    random = np.random.default_rng(seed)
-    features = random.normal(size=(count, 4)).astype("float32")
-    target = (features[:, 0] + 0.5 * random.normal(size=count) > 0).astype("float32")
-    return np.column_stack([target, features])
-
-
-CHANNELS = {"train": rows(600), "validation": rows(200, seed=1)}
 
 
 def assignment(**changes: Any) -> Assignment:

@@ -19,16 +19,10 @@ from hpo.cli import app
 from hpo.record.store import JobRow, Store
 from hpo.record.tables import LOST_AFTER
 from tests.support.calls import calls_of
+from tests.support.lines import line_with
 from tests.support.listed import hpo, job, spec
-from tests.support.refusals import mentions, missing_names
+from tests.support.refusals import mentions
 from tests.support.rows import silence
-
-
-def line_with(text: str, *names: object) -> str:
-    """The first line that has all these names."""
-    found = [line for line in text.splitlines() if not missing_names(line, *names)]
-    assert found, f"no line with {names} in:\n{text}"
-    return found[0]
 
 
 def test_jobs_are_listed_newest_first(store: Store) -> None:

@@ -13,23 +13,11 @@ import pytest
 
 from hpo.observers.lines import kept
 from hpo.record.store import Store
+from tests.support.hpo.cli.whereabouts import placed
+from tests.support.lines import line_with
 from tests.support.listed import hpo, job
-from tests.support.refusals import mentions, missing_names
+from tests.support.refusals import mentions
 from tests.support.rows import until
-
-
-def line_with(text: str, *names: object) -> str:
-    """The first line that has all these names."""
-    found = [line for line in text.splitlines() if not missing_names(line, *names)]
-    assert found, f"no line with {names} in:\n{text}"
-    return found[0]
-
-
-def placed(store: Store, name: str, **driver: Any) -> None:
-    """A job that has ended, whose driver knew more of where it ran."""
-    job(store, name, values=[0.5, None])
-    with store.writer(name, driver):
-        pass
 
 
 def test_a_wide_terminal_shows_owners_and_places(store: Store) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import optuna
 import pytest
@@ -15,34 +14,14 @@ from optuna.trial import TrialState
 
 from hpo.export import study as module, to_optuna
 from hpo.record.store import JobRow, Store
-from hpo.sagemaker.description import describe
+from tests.support.hpo.export.files import (
+    store,  # noqa: F401  # A fixture.
+    url,
+)
+from tests.support.hpo.export.study import best_of, goal, trials_of
 from tests.support.recorded import METRIC, RANGES, STARTED, record, spec
 from tests.support.refusals import refuses
 from trainers.errors import ConfigurationError, WarmbandError
-
-
-def url(folder: Path) -> str:
-    return f"sqlite:///{folder}/store.db"
-
-
-def goal(folder: Path) -> str:
-    return f"sqlite:///{folder}/study.db"
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    """A store with a job of eight trials."""
-    opened = Store(url(tmp_path))
-    record(opened, "job", 8)
-    return opened
-
-
-def trials_of(store: Store, name: str = "job") -> list[Any]:
-    return [trial for trial in store.trials(name) if trial.number >= 0]
-
-
-def best_of(store: Store, name: str = "job") -> dict[str, Any]:
-    return describe(store.job(name), trials_of(store, name))["BestTrainingJob"]
 
 
 def check(study: optuna.Study, store: Store, name: str = "job") -> None:

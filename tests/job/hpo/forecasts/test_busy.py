@@ -7,15 +7,7 @@ import json
 
 from hypothesis import given, strategies as st
 
-from hpo.forecasts.busy import Busy, Usage, busy_between
-
-ME, WORKER = (1, 0.5), (2, 3.5)
-
-
-def busy(by_all: float, by_job: float, *, seconds: float = 10.0, cores: int = 2, wanted: int = 2) -> Busy | None:
-    before = Usage(at=100.0, by_all=5000.0, by_job={ME: (7.0, 1.0)})
-    after = Usage(at=100.0 + seconds, by_all=5000.0 + by_all, by_job={ME: (7.0 + by_job, 1.0)})
-    return busy_between(before, after, cores=cores, wanted=wanted)
+from tests.support.hpo.forecasts.busy import busy
 
 
 @given(st.floats(0, 50), st.floats(0, 50), st.integers(1, 8), st.integers(1, 20))

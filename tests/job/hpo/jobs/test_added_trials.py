@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from hpo.record.store import Store, TrialRow
 from hpo.strategies.hyperband import lay_out, run_all
 from tests.support.drivers import Disturbance
 from tests.support.driving import CHANNELS, Counting, tuner
+from tests.support.fixtures.hpo_cli import store  # noqa: F401  # A fixture.
 from tests.support.job_life import LOST, World
 from tests.support.job_search import Aim
 from tests.support.listed import hpo, job
@@ -148,13 +149,6 @@ def test_it_is_added_from_python_and_the_command_line_and_marked(tmp_path: Path)
     ]
     frame = tuner(tmp_path).attach("job", store=adding.store).analytics().dataframe()
     assert list(frame["TrainingJobName"][frame["Given"] == "added"]) == [first.trial_id, second.trial_id]
-
-
-@pytest.fixture
-def store(home: Path) -> Iterator[Store]:
-    """The default store, with nothing in it."""
-    with Store() as opened:
-        yield opened
 
 
 def running(store: Store, name: str = "busy", begun: int = 0, **changes: Any) -> None:

@@ -26,24 +26,13 @@ from hpo.record.store import JobRow, Store
 from hpo.record.tables import LOST_AFTER
 from hpo.search.observer import INTERRUPTED, TERMINATED
 from tests.support.driving import CHANNELS, FRAME, Counting, answer, row, tuner
+from tests.support.hpo.jobs.driver import (
+    expected,  # noqa: F401  # A fixture.
+    resumed,
+)
 from tests.support.refusals import mentions, missing_names, refuses
 from tests.support.rows import held_by, silence
 from trainers import ConfigurationError, DataError, LeaseError
-
-
-@pytest.fixture(scope="module")
-def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The answer of a job that nothing interrupts."""
-    folder = tmp_path_factory.mktemp("whole")
-    tuner(folder).fit(CHANNELS, job_name="whole")
-    return answer(folder, "whole")
-
-
-def resumed(folder: Path, name: str, **options: Any) -> str:
-    """Goes on with a job; returns what was printed."""
-    said = io.StringIO()
-    drive(f"sqlite:///{folder}/record.db", name, console=Console(file=said, width=300), resume=True, **options)
-    return said.getvalue()
 
 
 def interrupted(folder: Path, at: int) -> Counting:

@@ -9,23 +9,11 @@ from typing import Any
 import pytest
 from ray.tune.schedulers import FIFOScheduler
 
-from hpo import HyperparameterTuner, IntegerParameter
+from hpo import HyperparameterTuner
 from hpo.strategies.random_strategy import RandomStrategy
 from hpo.strategies.strategy import Prepared, Task
-from tests.support import driving
 from tests.support.driving import CHANNELS, Counting, answer
-
-NINE = IntegerParameter(9, 9)
-
-
-def tuner(folder: Path, callbacks: Any = (), **options: Any) -> HyperparameterTuner:
-    """Random search with the median rule, of trials of nine rounds."""
-    made = driving.tuner(folder, callbacks, **options)
-    ranges = {**made.ranges, "num_round": NINE}
-    made.settings = made.settings.changed(
-        strategy="Random", strategy_config=None, early_stopping_type="Auto", ranges=ranges
-    )
-    return made
+from tests.support.hpo.jobs.early_stopping_job import tuner
 
 
 @pytest.fixture(scope="module")

@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from ray.train import ScalingConfig
-
-from hpo import CategoricalParameter, HyperparameterTuner, IntegerParameter
+from hpo import HyperparameterTuner
 from hpo.record.store import Store
 from tests.support.driving import CHANNELS
+from tests.support.hpo.jobs.grid_job import grid
 from tests.support.refusals import refuses
-from trainers import ConfigurationError, XGBoostTrainer
+from trainers import ConfigurationError
 
-GRID: dict[str, Any] = {"max_depth": IntegerParameter(1, 2), "eta": CategoricalParameter([0.5, 0.1, 1.0])}
 POINTS = [{"eta": eta, "max_depth": depth} for eta in (0.5, 0.1, 1.0) for depth in (1, 2)]
-
-
-def grid(folder: Path, **options: Any) -> HyperparameterTuner:
-    return HyperparameterTuner(
-        XGBoostTrainer(
-            scaling=ScalingConfig(num_workers=0),
-            hyperparameters={"objective": "binary:logistic", "eval_metric": "auc", "num_round": 3},
-        ),
-        "validation:auc",
-        GRID,
-        **{"strategy": "Grid", "store": f"sqlite:///{folder}/store.db", "console": False, **options},
-    )
 
 
 def test_every_combination_is_a_trial_in_the_same_order_for_any_number_at_once(tmp_path: Path) -> None:

@@ -20,35 +20,20 @@ from typer.testing import CliRunner
 from hpo import CategoricalParameter, ContinuousParameter, HyperparameterTuner, IntegerParameter, cli
 from hpo.ranges import present
 from hpo.record.store import Store
-from hpo.record.tables import TrialRow
 from hpo.report.data import JobData
 from hpo.report.pictures.lineage import parents_and_forks
 from tests.support.driving import CHANNELS, Counting, answer
+from tests.support.hpo.jobs.population_job import (
+    fitted,
+    parents,
+    rows,
+    whole,  # noqa: F401  # A fixture.
+)
 from tests.support.population_job import RANGES, tuner
 from tests.support.refusals import mentions, refuses
 from tests.support.resuming import DIGITS
 from trainers import ConfigurationError, TorchTrainer, TrainContext, Trainer, XGBoostTrainer, storage
 from trainers.xgboost.booster import load_booster
-
-
-def rows(folder: Path) -> dict[str, TrialRow]:
-    with Store(f"sqlite:///{folder}/record.db") as store:
-        return {row.trial_id: row for row in store.trials("job") if row.number >= 0}
-
-
-def fitted(folder: Path, channels: Any = CHANNELS, **options: Any) -> dict[str, Any]:
-    tuner(folder, **options).fit(channels, job_name="job")
-    return {**answer(folder, "job"), "parents": parents(folder)}
-
-
-def parents(folder: Path) -> list[tuple[str, int, str]]:
-    return [(row.parent, row.parent_resource, row.replaces) for row in rows(folder).values()]
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    folder = tmp_path_factory.mktemp("whole")
-    return folder, fitted(folder, num_to_keep=None)
 
 
 def test_forks_have_parents_and_stay_within_their_ranges(whole: tuple[Path, dict[str, Any]]) -> None:

@@ -9,7 +9,6 @@ from hypothesis import given, settings, strategies as st
 
 from hpo.cost.limits import Limits
 from hpo.cost.prices import Tariff
-from hpo.search.controller import Controller
 from hpo.search.trial import UNTUNED
 from hpo.strategies.completion_criteria import FIRST_FAILURES, TuningJobCompletionCriteriaConfig
 from hpo.strategies.hyperband import HyperbandStrategy, Plan, run_all
@@ -24,26 +23,11 @@ from tests.support.broken_off import (
     luck,
     undisturbed,
 )
+from tests.support.hpo.jobs.replay_and_limits import CRITERIA, counted
 from tests.support.properties import examples
 from tests.support.refusals import missing_names
 from tests.support.simulated import WORKERS
 from trainers.gangs.messages import Assignment
-
-CRITERIA = [
-    TuningJobCompletionCriteriaConfig(target_objective_metric_value=0.93),
-    TuningJobCompletionCriteriaConfig(target_objective_metric_value=0.99),
-    TuningJobCompletionCriteriaConfig(max_number_of_training_jobs_not_improving=3),
-    TuningJobCompletionCriteriaConfig(4, target_objective_metric_value=0.985),
-]
-
-
-def counted(service: Service, controller: Controller | None) -> dict[str, Any]:
-    """What a job that was complete early comes to: trials behind the one at which it was have no value."""
-    assert controller is not None
-    best = controller.best()
-    rows = [row for row in service.rows.trials.values() if row.number >= 0 and row.objective is not None]
-    values, resources = ({row.number: getattr(row, name) for row in rows} for name in ("objective", "resource"))
-    return {"reason": controller.completed, "best": best and best.id, "values": values, "resources": resources}
 
 
 @cache

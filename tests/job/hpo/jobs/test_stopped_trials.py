@@ -17,10 +17,10 @@ from hpo.record.store import Store, TrialRow
 from hpo.sagemaker import stop_trial
 from tests.support.broken_off import Service, answer as answer_of, check_bills
 from tests.support.driving import CHANNELS, Counting, tuner
+from tests.support.fixtures.hpo_cli import store  # noqa: F401  # A fixture.
 from tests.support.hpo.jobs.stopped_trials import (
     check_end_in_the_middle,
     check_end_of_time,
-    store,  # noqa: F401  # Fixtures.
 )
 from tests.support.lines import line_with
 from tests.support.listed import hpo, job

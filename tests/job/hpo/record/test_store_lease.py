@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
 
-import pytest
 from typer.testing import CliRunner
 
 from hpo import HyperparameterTuner
@@ -14,11 +12,11 @@ from hpo.record import maintenance as upkeep, writer as store_writer
 from hpo.record.tables import LOST_AFTER
 from hpo.sagemaker import tuned_job
 from hpo.sagemaker.description import describe
-from tests.support.boosting import make
+from tests.support.hpo.record.store_lease import (
+    SPEC,
+    ahead,  # noqa: F401  # A fixture.
+)
 from tests.support.rows import silence, until
-from trainers import steady
-
-SPEC = make(workers=0).settings.to_json({"train": {"kind": "pandas", "rows": 1, "columns": ["y"], "files": []}}, 1)
 
 
 def test_an_idle_driver_learns_that_another_took_over(store, quiet, monkeypatch):
@@ -27,16 +25,6 @@ def test_an_idle_driver_learns_that_another_took_over(store, quiet, monkeypatch)
         silence(store, LOST_AFTER + 1.0)
         with store.writer("bank"):
             until(lambda: first.lost_lease)
-
-
-@pytest.fixture(params=[90.0, -90.0, -3600.0])
-def ahead(request) -> Iterator[Callable[[], None]]:
-    """Sets the clock of this machine so many seconds ahead, once it is called; the database's stays right."""
-    clock = time.time
-    with pytest.MonkeyPatch.context() as patch:
-        yield lambda: patch.setattr(time, "time", lambda: clock() + request.param)
-    with steady.measuring():
-        pass  # It is right again for whoever comes next.
 
 
 def test_a_job_that_is_driven_runs_for_whoever_looks(store, database, ahead, monkeypatch):

@@ -7,7 +7,8 @@ import pytest
 from hpo.report.figures import comparison_figures, job_figures
 from hpo.report.pictures import look
 from hpo.report.pictures.gantt import brackets
-from tests.support.records import HOSTILE, large, made_up
+from tests.support.hpo.report.figures import hostile  # noqa: F401  # A fixture.
+from tests.support.records import large, made_up
 
 TRIALS = ["learning-curves", "brackets", "cost", "progress", "parallel-coordinates"]
 MODEL = ["importance", "slices", "contours", "predictions"]
@@ -16,13 +17,6 @@ MODEL = ["importance", "slices", "contours", "predictions"]
 @pytest.fixture(scope="module")
 def figures():
     return job_figures(made_up())
-
-
-@pytest.fixture(scope="module")
-def hostile():
-    """Of one job, and of two side by side."""
-    jobs = [made_up(hostile=True, name=HOSTILE), made_up(hostile=True, name="b", seed=2)]
-    return [*job_figures(jobs[0]), *comparison_figures(jobs)]
 
 
 def test_a_job_has_all_its_pictures_in_order(figures):

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hpo.report import Figure, Page, Section, Text
-from hpo.report.pictures.look import canvas, interactive, styled
-
-
-def picture(title: str) -> Figure:
-    @styled
-    def still():
-        return canvas(title, "what it shows")[0]
-
-    return Figure(name="same", title=title, note=title, interactive=interactive(meta={"text": title}), still=still)
+from hpo.report import Page, Section, Text
+from tests.support.hpo.report.page import picture
 
 
 def test_files_are_written_and_a_second_picture_of_a_name_is_another(tmp_path: Path) -> None:

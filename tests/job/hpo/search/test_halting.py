@@ -4,31 +4,17 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import given, settings, strategies as st
 
 from hpo.search.controller import Controller
-from hpo.search.simulated_gangs import SimulatedGangs
 from hpo.search.trial import status_of
+from tests.support.hpo.search.halting import Halting
 from tests.support.properties import examples
 from tests.support.simulated import rising, simulate
 from trainers.errors import DivergedError
-from trainers.gangs.messages import Assignment, Event
-
-
-class Halting(SimulatedGangs):
-    """Halts a gang every now and then, 200 times at most, wherever it stands."""
-
-    first = halts = 0
-
-    def events(self, timeout: float) -> Sequence[Event]:
-        dice = random.Random(len(self.served) * 1000 + self.halts)
-        if self._serving and self.halts < self.first + 200 and dice.random() < 0.4:
-            self.halts += 1
-            self.halt(dice.choice(sorted(self._serving)))
-        return super().events(timeout)
+from trainers.gangs.messages import Assignment
 
 
 class Brittle:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import cache
 from typing import Any
 
 from hypothesis import example, given, settings, strategies as st
 
 from hpo.strategies.hyperband import Plan, lay_out, run_all
-from hpo.strategies.median_rule import with_median_rule
 from hpo.strategies.repeats import repeated
 from tests.support import broken_off
-from tests.support.broken_off import Service, Spoiling, ends_as
+from tests.support.broken_off import ends_as
+from tests.support.hpo.search.sharing import BROKEN, service
 from tests.support.properties import examples
 from tests.support.simulated_schedules import (
-    EFFECTS,
-    RANGES,
-    Counted,
-    Models,
-    Schedules,
     answer,
     apart,
     run,
@@ -53,24 +47,6 @@ def test_the_answer_is_that_of_trials_that_train_for_themselves(
         assert units(gangs) + controller.trials.sharing.units == units(alone)
         assert units(gangs) == units(run(plan, parallel=1, **options)[1]), "nothing is trained twice"
     assert all(not each.lends for each in controller.runs.values())
-
-
-BROKEN = [lay_out(17, 1, 9), run_all(12, 8), with_median_rule(run_all(12, 9))]
-
-
-def service(
-    plan: Plan, parallel: int, *, exact: bool, luck: float = 0.0, spoil: int | None = None, **options: Any
-) -> Service:
-    models = Models(EFFECTS, luck, exact=exact)
-    more: dict[str, Any] = {"models": models, "times": Counter(), "spoilt": set(), "seed": spoil}
-    return Service(
-        plan=plan,
-        parallel=parallel,
-        searcher=Schedules,
-        curve=models,
-        gangs=type("CountedAlready", (Counted,) if spoil is None else (Counted, Spoiling), more),
-        options={"ranges": RANGES, "effects": EFFECTS, "exact_from": lambda hyperparameters: exact, **options},
-    )
 
 
 @cache

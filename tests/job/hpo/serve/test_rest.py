@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
 
-import pytest
 from starlette.testclient import TestClient
 
 from hpo.record import JobRow, Store
+from tests.support.hpo.serve.rest import (
+    Get,
+    get,  # noqa: F401  # A fixture.
+)
 from tests.support.listed import hpo
-
-Get = Callable[..., Any]
-
-
-@pytest.fixture
-def get(client: TestClient, tokens: dict[str, str]) -> Get:
-    def ask(path: str, code: int = 200) -> Any:
-        answer = client.get(f"/api/{path}", headers={"Authorization": f"Bearer {tokens['look']}"})
-        assert answer.status_code == code, answer.text
-        return answer.json()
-
-    return ask
 
 
 def test_documents_are_those_of_the_command(store: Store, get: Get) -> None:

@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 from hypothesis import given, settings, strategies as st
 
-from hpo.search import Search
-from hpo.simulation import Curves, Replayed, compare, simulate
-from hpo.strategies import Plan, Strategy, lay_out, strategy_of
+from hpo.simulation import compare
+from hpo.strategies import lay_out
 from tests.support.curves import RANGES, UNITS, table
+from tests.support.hpo.simulation.replay import HYPERBAND, RANDOM, SEARCH, run
 from tests.support.properties import examples
-
-SEARCH = Search(
-    name="job",
-    metric="validation:auc",
-    mode="max",
-    max_jobs=1,
-    max_parallel_jobs=2,
-    max_resource=UNITS,
-    seed=3,
-    storage_path="/nowhere",
-)
-RANDOM, HYPERBAND = strategy_of("Random", None), strategy_of("Hyperband", None)
-
-
-def run(curves: Curves, strategy: Strategy, plan: Plan, **changed: Any) -> Replayed:
-    return simulate(curves, replace(SEARCH, **changed), strategy, plan, RANGES)
 
 
 @settings(max_examples=examples(4))

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
 
 import pytest
 
 from tests.support.refusals import refuses
+from tests.support.trainers.cluster.head import port  # noqa: F401  # A fixture.
 from trainers.cluster import head
 from trainers.errors import ConfigurationError
-
-
-@pytest.fixture
-def port() -> Iterator[int]:
-    """A port where nothing listens, and where nobody else will, since it is taken."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield taken.getsockname()[1]
 
 
 def test_a_head_that_is_not_there_is_waited_for_and_named(port: int, monkeypatch: pytest.MonkeyPatch) -> None:

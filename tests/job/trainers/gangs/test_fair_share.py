@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -10,26 +9,11 @@ from typing import Any
 from hypothesis import given, settings, strategies as st
 
 from tests.support.properties import examples
+from tests.support.trainers.gangs.fair_share import NEEDS, PLACEMENTS, Nodes, clusters, take
 from trainers.cluster.placement import how_many, lay
 from trainers.gangs.sharing.fair_share import TURN_SECONDS, Claim, Held, Share, fair_shares
 
 LOOK = 10  # Seconds between two looks of simulated jobs.
-NEEDS = ({"CPU": 1.0}, {"CPU": 2.0}, {"CPU": 3.0}, {"CPU": 1.0, "GPU": 1.0}, {"GPU": 0.5})
-PLACEMENTS = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
-
-Nodes = dict[str, dict[str, float]]
-
-
-@st.composite
-def clusters(draw: st.DrawFn) -> Nodes:
-    sizes = draw(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 2)), min_size=1, max_size=4))
-    return {f"node{number}": {"CPU": float(cpus), "GPU": float(gpus)} for number, (cpus, gpus) in enumerate(sizes)}
-
-
-def take(left: Nodes, need: Mapping[str, float], nodes: Sequence[str], sign: int = -1) -> None:
-    for node in nodes:
-        for name, amount in need.items():
-            left[node][name] = left[node].get(name, 0.0) + sign * amount
 
 
 class Simulated:

@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import bdb
-import threading
 from typing import Any
 
 import pytest
 
 from tests.support.server_workers import (
-    Trained,
     Training,
 )
-from trainers.parameter_server.settings import Settings
+from tests.support.trainers.parameter_server.simulation import (
+    ASYNC,
+    account,
+    no_thread_is_left,  # noqa: F401  # Of every test.
+)
 from trainers.parameter_server.simulation.workers import simulate
 from trainers.pytorch.distribution import Distribution, Peers
-
-ASYNC = Settings.of({"mode": "async", "num_servers": 2}, 4)
-
-
-def account(results: list[Trained]) -> dict[str, Any]:
-    found: dict[str, Any] = results[0].details["parameter_server"]
-    return found
-
-
-@pytest.fixture(autouse=True)
-def no_thread_is_left() -> Any:
-    before = threading.active_count()
-    yield
-    assert threading.active_count() == before
 
 
 def test_four_equal_workers_are_mostly_three_updates_stale() -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 
-import psutil
 import pytest
 from ray.util import placement_group_table
 
@@ -14,29 +12,10 @@ from tests.support.cluster.ray_machines import until
 from tests.support.gangs import Pool
 from tests.support.refusals import mentions
 from tests.support.sharing import Waits
+from tests.support.trainers.gangs.mailbox_lost import DEADLINE, kill_its_mailbox, mailboxes
 from trainers.gangs.messages import GangEnded, GangUp, Served
 
 pytestmark = pytest.mark.fault
-
-DEADLINE = 60.0
-
-
-def mailboxes() -> set[psutil.Process]:
-    """The processes of the mailboxes on this process's own Ray."""
-    found = set()
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.Error):  # It may have ended.
-            if process.name().startswith("ray::Mailbox"):
-                found.add(process)
-    return found
-
-
-def kill_its_mailbox(others: set[psutil.Process]) -> None:
-    """Kills the one that is not among others, as soon as it is there."""
-    until(lambda: mailboxes() - others, "the mailbox is there", DEADLINE)
-    for process in mailboxes() - others:
-        process.kill()
-        process.wait(DEADLINE)
 
 
 def test_a_job_goes_on_when_its_mailbox_is_killed_as_its_gang_starts_and_as_it_serves(ray_cluster: None) -> None:

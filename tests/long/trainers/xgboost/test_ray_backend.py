@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
 import pandas
 import pytest
 import ray
 from ray.train import ScalingConfig
 from ray.util import placement_group_table
 
+from tests.support.gangs import rows
 from tests.support.refusals import mentions, refuses
 from trainers import Channel, GangError, ResourcesError, XGBoostTrainer, storage
 from trainers.cluster.session import Cluster
@@ -34,14 +34,6 @@ SAMPLED = {**STATIC, "max_depth": 5, "subsample": 0.8, "colsample_bytree": 0.7}
 SLOW = {**STATIC, "num_parallel_tree": 60, "max_depth": 3, "subsample": 0.5}
 ROUNDS = 15
 ENDLESS = 100_000
-
-
-def rows(count: int, seed: int = 0) -> np.ndarray[Any, Any]:
-    """A table with the target first, learnable, with noise."""
-    random = np.random.default_rng(seed)
-    features = random.normal(size=(count, 8)).astype("float32")
-    target = (features[:, 0] + features[:, 1] * features[:, 2] + random.normal(size=count) > 0).astype("float32")
-    return np.column_stack([target, features])
 
 
 SMALL = {"train": rows(40_001), "validation": rows(601, seed=1)}

@@ -5,21 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 from hpo.record.store import Store
-from tests.support.listed import job
+from tests.support.hpo.cli.whereabouts import placed
 from tests.support.refusals import mentions
 from tests.support.terminals import terminal_of
 
 ROOT = Path(__file__).resolve().parents[4]
-
-
-def placed(store: Store, name: str, **driver: Any) -> None:
-    """A job that has ended, whose driver knew more of where it ran."""
-    job(store, name, values=[0.5, None])
-    with store.writer(name, driver):
-        pass
 
 
 def test_a_job_that_goes_on_elsewhere_while_the_question_waits_keeps_its_files(store: Store, tmp_path: Path) -> None:

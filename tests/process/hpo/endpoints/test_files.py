@@ -17,18 +17,15 @@ from scipy.sparse import csr_matrix
 
 from hpo.endpoints.files import predict_files
 from hpo.endpoints.scoring import BoosterScorer
+from tests.support.hpo.endpoints.files import (
+    files,  # noqa: F401  # A fixture.
+    libsvm,
+)
 from tests.support.refusals import refuses
 from tests.support.scored_rows import FRAME, MODEL, SCORER
 from trainers import DataError
 
 RANDOM = np.random.default_rng(4)
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> list[Path]:
-    FRAME[:500].assign(y=1).to_csv(tmp_path / "one.csv", index=False)
-    FRAME[500:][["c", "a", "b"]].to_parquet(tmp_path / "two.parquet", row_group_size=90)
-    return [tmp_path / "one.csv", tmp_path / "two.parquet"]
 
 
 def test_predictions_stand_in_the_rows_order(files: list[Path], tmp_path: Path) -> None:
@@ -111,15 +108,6 @@ def test_processes_end_with_the_one_that_they_predict_for(files: list[Path], tmp
         each.kill()
     assert not left
     assert not (tmp_path / "out.csv").exists()
-
-
-def libsvm(path: Path, rows: csr_matrix, first: int) -> Path:
-    lines = []
-    for row in rows:
-        entries = zip(row.indices, row.data.tolist(), strict=True)
-        lines.append(" ".join(["1", *(f"{column + first}:{value!r}" for column, value in entries)]))
-    path.write_text("\n".join(lines) + "\n")
-    return path
 
 
 def test_libsvm_files_are_predicted_as_sparse_rows_were_trained(tmp_path: Path) -> None:

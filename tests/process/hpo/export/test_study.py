@@ -17,33 +17,12 @@ from typer.testing import CliRunner
 
 from hpo.cli import app
 from hpo.record.store import Store
-from hpo.sagemaker.description import describe
+from tests.support.hpo.export.files import (
+    store,  # noqa: F401  # A fixture.
+    url,
+)
+from tests.support.hpo.export.study import best_of, goal, trials_of
 from tests.support.ports import free_port
-from tests.support.recorded import record
-
-
-def url(folder: Path) -> str:
-    return f"sqlite:///{folder}/store.db"
-
-
-def goal(folder: Path) -> str:
-    return f"sqlite:///{folder}/study.db"
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    """A store with a job of eight trials."""
-    opened = Store(url(tmp_path))
-    record(opened, "job", 8)
-    return opened
-
-
-def trials_of(store: Store, name: str = "job") -> list[Any]:
-    return [trial for trial in store.trials(name) if trial.number >= 0]
-
-
-def best_of(store: Store, name: str = "job") -> dict[str, Any]:
-    return describe(store.job(name), trials_of(store, name))["BestTrainingJob"]
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -43,10 +42,3 @@ def test_a_process_that_is_killed_before_a_trial_took_it_leaves_it_to_the_next(t
         (trial,) = [row for row in record.trials("job") if row.given]
     assert trial.hyperparameters == {"eta": 0.5, "subsample": 0.75}
     assert "eta=0.5" not in hpo("trials", "job", "--store", store, columns=100)
-
-
-@pytest.fixture
-def store(home: Path) -> Iterator[Store]:
-    """The default store, with nothing in it."""
-    with Store() as opened:
-        yield opened

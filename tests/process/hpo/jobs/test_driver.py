@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
-from hpo.jobs.driver import drive
-from tests.support.driving import CHANNELS, answer, row, run_until, tuner
-
-
-@pytest.fixture(scope="module")
-def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The answer of a job that nothing interrupts."""
-    folder = tmp_path_factory.mktemp("whole")
-    tuner(folder).fit(CHANNELS, job_name="whole")
-    return answer(folder, "whole")
-
-
-def resumed(folder: Path, name: str, **options: Any) -> str:
-    """Goes on with a job; returns what was printed."""
-    said = io.StringIO()
-    drive(f"sqlite:///{folder}/record.db", name, console=Console(file=said, width=300), resume=True, **options)
-    return said.getvalue()
+from tests.support.driving import answer, row, run_until
+from tests.support.hpo.jobs.driver import (
+    expected,  # noqa: F401  # A fixture.
+    resumed,
+)
 
 
 @pytest.mark.fault

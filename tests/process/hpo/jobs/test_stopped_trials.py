@@ -10,7 +10,7 @@ import pytest
 from hpo import HyperparameterTuner
 from hpo.record.store import Store
 from tests.support.driving import CHANNELS, answer
-from tests.support.hpo.jobs.stopped_trials import store  # noqa: F401  # Fixtures.
+from tests.support.fixtures.hpo_cli import store  # noqa: F401  # A fixture.
 from tests.support.lines import line_with
 from tests.support.listed import hpo
 from tests.support.processes import python

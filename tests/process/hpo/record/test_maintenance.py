@@ -6,35 +6,20 @@ import os
 import sqlite3
 import subprocess
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import pytest
 import sqlalchemy as sa
 
 from hpo.record import maintenance as upkeep
 from hpo.record.schema import SCHEMA_VERSION, revisions
-from hpo.record.store import LineRow, Store, TrialRow
+from hpo.record.store import Store, TrialRow
+from tests.support.hpo.record.maintenance import store  # noqa: F401  # A fixture.
 from tests.support.postgres import PASSWORD, Postgres
 from tests.support.processes import python
 from tests.support.refusals import mentions, missing_names
-from tests.support.rows import bill, job, report, until
+from tests.support.rows import job, report, until
 from tests.support.schemas import VERSIONS, execute
-
-
-@pytest.fixture
-def store(database) -> Iterator[Store]:
-    """A store with a job that has ended, and a row of each kind."""
-    with Store(database) as opened:
-        opened.create_job(job())
-        with opened.writer("bank") as writer:
-            writer.trial(TrialRow(job="bank", trial_id="t0", number=0))
-            writer.report(*map(report, range(100)))
-            writer.ledger(bill(1, trial_id="t0"), bill(2))
-            writer.line(LineRow(job="bank", text="a gang is up", at=1.0))
-            writer.job(status="Completed")
-        yield opened
 
 
 def hpo(*arguments: str, url: str) -> tuple[int, str]:

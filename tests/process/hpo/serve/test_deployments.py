@@ -5,20 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
-from typing import Any
-
-import pytest
-from starlette.testclient import TestClient
 
 from hpo.record import Store
 from hpo.serve import ServeSettings
-from hpo.serve.deployments.files import Deployment, DeploymentFiles
+from hpo.serve.deployments.files import DeploymentFiles
+from tests.support.hpo.serve.deployments import (
+    Ask,
+    ask,  # noqa: F401  # A fixture.
+    deployment,
+)
 from tests.support.listed import job
 from tests.support.refusals import mentions
-
-Ask = Callable[..., Any]
 
 WITHOUT_SERVE = """
 import sys
@@ -30,23 +27,6 @@ try:
 except Exception as error:
     print(type(error).__name__, error)
 """
-
-
-@pytest.fixture
-def ask(client: TestClient, tokens: dict[str, str]) -> Ask:
-    def call(method: str, path: str, code: int, body: Any = None, rights: str = "act") -> Any:
-        headers = {"Authorization": f"Bearer {tokens[rights]}"}
-        answer = client.request(method, f"/api/{path}", json=body, headers=headers)
-        assert answer.status_code == code, answer.text
-        return answer.json()
-
-    return call
-
-
-def deployment(**changes: Any) -> Deployment:
-    return Deployment(
-        **{"name": "live", "job": "bank", "trial": "bank-001", "by": "actor", "at": time.time(), **changes}
-    )
 
 
 def test_a_machine_without_ray_serve_says_what_to_install(store: Store, settings: ServeSettings) -> None:

@@ -18,20 +18,10 @@ from wandb.proto.wandb_internal_pb2 import Record
 from hpo.search.trial import status_of
 from hpo.trackers import WeightsAndBiases
 from tests.support.followed import DIVERGING, FAILING, ODD, STATIC, best_configuration, follow, follow_repeats
+from tests.support.hpo.trackers.wandb import alone  # noqa: F401  # Of every test.
 from tests.support.simulated import METRIC
 
 HEADER, BLOCK = 7, 32_768
-
-
-@pytest.fixture(autouse=True)
-def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No account, no settings of this machine's user."""
-    for name in ("WANDB_API_KEY", "WANDB_MODE", "WANDB_PROJECT", "WANDB_ENTITY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
-    monkeypatch.setenv("WANDB_DISABLE_GIT", "true")
-    monkeypatch.setenv("WANDB_ERROR_REPORTING", "false")
 
 
 @dataclass

@@ -14,16 +14,9 @@ import ray
 from ray._private import node
 
 from tests.support.refusals import mentions, refuses
+from tests.support.trainers.cluster.session_start import ended  # noqa: F401  # Of every test.
 from trainers.cluster.session import _LATE, _PRIVATE, STARTS, _private_settings, started
 from trainers.errors import ResourcesError
-
-
-@pytest.fixture(autouse=True)
-def ended(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What Ray was asked to end: here it is no Ray of these tests, and the session's stays."""
-    ended: list[str] = []
-    monkeypatch.setattr(ray, "shutdown", lambda: ended.append("ray"))
-    return ended
 
 
 def waiting(name: str) -> subprocess.Popen[bytes]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
 
 from tests.support.processes import printed
+from tests.support.trainers.process.scratch import temporary  # noqa: F401  # A fixture.
 from trainers.process.scratch import Scratch
 
 HOLD = """
@@ -18,14 +18,6 @@ scratch = Scratch("gang0")
 print(scratch.path, flush=True)
 input()
 """
-
-
-@pytest.fixture
-def temporary(tmp_path, monkeypatch):
-    """The folder that temporary ones are in."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    return tmp_path
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from tests.support.allreduce import program
 from tests.support.networks import assignment, close, state
 from tests.support.process_gang import ProcessGang, process_gang, serve_alone
 from tests.support.refusals import mentions
+from tests.support.trainers.pytorch.own_wrappers import keeps_one, network
 from trainers.errors import TrialError
 
 WHOLE = StateDictOptions(full_state_dict=True, cpu_offload=True)
@@ -29,10 +30,6 @@ WHOLE = StateDictOptions(full_state_dict=True, cpu_offload=True)
 def pair(tmp_path_factory):
     with process_gang(2, str(tmp_path_factory.mktemp("stores"))) as started:
         yield started
-
-
-def network() -> nn.Module:
-    return nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 2)).double()
 
 
 def replicated(context) -> None:
@@ -111,14 +108,6 @@ def test_parameters_outside_of_the_wrapper_are_refused(pair: ProcessGang, tmp_pa
     [[error], *_] = pair.run(program(wraps_a_part), assignment(tmp_path, per_worker_batch_size=8))
     assert isinstance(error, TrialError)
     mentions(str(error), "SGD.step()", "context.step(loss, optimizer)")
-
-
-def keeps_one(context) -> None:
-    """A wrapper of an earlier trial is none of this one's."""
-    model = network()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    model(torch.zeros(1, 6).double()).sum().backward()
-    optimizer.step()
 
 
 def test_a_plain_model_is_refused_behind_a_trial_with_a_wrapper(pair: ProcessGang, tmp_path):

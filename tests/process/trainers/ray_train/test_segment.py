@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import ray.train
@@ -13,29 +11,8 @@ import torch.distributed as dist
 from tests.support.networks import assignment
 from tests.support.process_gang import process_gang
 from tests.support.ray_train_job import trainer
+from tests.support.trainers.ray_train.segment import WORDS, read, report, steps
 from trainers import RayTrainTrainer
-from trainers.gangs.messages import Segment
-
-WORDS = {"lr": 0.01, "num_epochs": 6}
-
-
-def steps(segment: Segment) -> list[int]:
-    assert isinstance(segment, Segment), segment
-    return [report.step for report in segment.reports]
-
-
-def report(metrics: dict[str, Any], **files: str) -> None:
-    """Reports with files of these names and texts; without any, no checkpoint."""
-    with tempfile.TemporaryDirectory() as folder:
-        for name, text in files.items():
-            Path(folder, "in").mkdir(exist_ok=True)
-            Path(folder, "in", name).write_text(text)
-        ray.train.report(metrics, checkpoint=ray.train.Checkpoint.from_directory(folder) if files else None)
-
-
-def read(checkpoint: Any) -> dict[str, str]:
-    with checkpoint.as_directory() as folder:
-        return {path.name: path.read_text() for path in Path(folder, "in").iterdir()}
 
 
 def sharded(config: dict[str, Any]) -> None:

@@ -251,16 +251,6 @@ def test_a_guard_ends_although_a_fork_of_its_worker_lives() -> None:
     assert time.monotonic() - began < 9
 
 
-def trainer(folder: Path, entry_point: str, text: str | None = "print()", mode: int = 0o755) -> ScriptTrainer:
-    """Of a program in a folder of its own."""
-    source = folder / "code"
-    source.mkdir()
-    if text is not None:
-        (source / entry_point).write_text(text)
-        (source / entry_point).chmod(mode)
-    return ScriptTrainer(entry_point, source_dir=source, metric_definitions=[ACCURACY])
-
-
 @pytest.mark.parametrize("entry_point", ["../up.py", "{folder}/up.py", ".git/up.py", "no.py"])
 def test_an_entry_point_outside_its_folder_is_refused(tmp_path: Path, entry_point: str) -> None:
     (tmp_path / "up.py").write_text("")

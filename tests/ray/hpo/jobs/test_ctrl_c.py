@@ -8,21 +8,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.ctrl_c_rounds import cases, play
-
-CHOSEN = {"ray.init": False, "first gang, on the answer": True, "training, on the answer": False}
-"""By name, and whether `hpo tune` runs the job, or a script."""
+from tests.support.hpo.jobs.ctrl_c import check
 
 
 @pytest.mark.fault
 def test_ctrl_c_as_ray_starts_stops_the_job_and_leaves_nothing() -> None:
     check("ray.init")
-
-
-def check(name: str) -> None:
-    """Play a case and check its outcome: its exit code and its record are checked in `ctrl_c_rounds`."""
-    (case,) = [case for case in cases() if case.name == name]
-    outcome = play(case, command=CHOSEN[name])
-    assert not outcome.wrong, outcome.seen[-4000:]
-    assert outcome.said
-    assert not outcome.left

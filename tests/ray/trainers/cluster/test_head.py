@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Iterator
-
 import pytest
 import ray
 
 from tests.support.refusals import refuses
+from tests.support.trainers.cluster.head import port  # noqa: F401  # A fixture.
 from trainers.cluster import head
 from trainers.errors import GangError, ResourcesError
-
-
-@pytest.fixture
-def port() -> Iterator[int]:
-    """A port where nothing listens, and where nobody else will, since it is taken."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield taken.getsockname()[1]
 
 
 def test_an_error_of_a_block_is_the_clusters_only_where_that_is_gone(

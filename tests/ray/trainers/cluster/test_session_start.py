@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import os
 
-import pytest
 import ray
 
+from tests.support.trainers.cluster.session_start import ended  # noqa: F401  # Of every test.
+
 NAME = "RAY_worker_niceness"
-
-
-@pytest.fixture(autouse=True)
-def ended(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What Ray was asked to end: here it is no Ray of these tests, and the session's stays."""
-    ended: list[str] = []
-    monkeypatch.setattr(ray, "shutdown", lambda: ended.append("ray"))
-    return ended
 
 
 def test_rays_workers_take_it_from_there(ray_cluster: None) -> None:

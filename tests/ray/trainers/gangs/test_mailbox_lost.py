@@ -2,38 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
-import psutil
 import pytest
 
-from tests.support.cluster.ray_machines import until
 from tests.support.gangs import Pool
 from tests.support.refusals import refuses
 from tests.support.sharing import Waits
+from tests.support.trainers.gangs.mailbox_lost import DEADLINE, kill_its_mailbox, mailboxes
 from trainers import GangError
 
 pytestmark = pytest.mark.fault
-
-DEADLINE = 60.0
-
-
-def mailboxes() -> set[psutil.Process]:
-    """The processes of the mailboxes on this process's own Ray."""
-    found = set()
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.Error):  # It may have ended.
-            if process.name().startswith("ray::Mailbox"):
-                found.add(process)
-    return found
-
-
-def kill_its_mailbox(others: set[psutil.Process]) -> None:
-    """Kills the one that is not among others, as soon as it is there."""
-    until(lambda: mailboxes() - others, "the mailbox is there", DEADLINE)
-    for process in mailboxes() - others:
-        process.kill()
-        process.wait(DEADLINE)
 
 
 def test_a_mailbox_that_is_lost_again_and_again_ends_the_job_which_says_how_to_go_on(ray_cluster: None) -> None:

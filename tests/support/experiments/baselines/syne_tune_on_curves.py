@@ -1,4 +1,4 @@
-"""Shared by the tests of syne tune on curves."""
+"""A recorded task for Syne Tune."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of causes."""
+"""Runs with all causes of divergence, drawn by Hypothesis."""
 
 from __future__ import annotations
 

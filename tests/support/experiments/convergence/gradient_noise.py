@@ -1,4 +1,4 @@
-"""Shared by the tests of gradient noise."""
+"""A training whose gradients have noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of endpoint."""
+"""A trained job for endpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of files."""
+"""A store with a job, and readers of exported files."""
 
 from __future__ import annotations
 

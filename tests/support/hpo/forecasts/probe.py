@@ -1,4 +1,4 @@
-"""Shared by the tests of probe."""
+"""Trainers that note the probe's assignments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of population."""
+"""Simulated searches whose checkpoints fork."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of fuzz."""
+"""A complete job file, and random changes of it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ JARGON = re.compile(
 
 
 def paths(value: Any, under: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Where every value of the job is."""
+    """Return the path of every value of the job."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [found for key, item in items for found in ((*under, key), *paths(item, (*under, key)))]
 

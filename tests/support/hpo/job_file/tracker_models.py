@@ -1,4 +1,4 @@
-"""Shared by the tests of tracker models."""
+"""A job file for trackers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of asha job."""
+"""A tuner that runs ASHA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of clock jumps."""
+"""A wall clock that jumps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of raising."""
+"""The `hpo` command, and the record that raised limits leave."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Command:
         self.monkeypatch, self.capsys = monkeypatch, capsys
 
     def __call__(self, *arguments: str, code: int = 0) -> str:
-        """What a command printed."""
+        """Run a command; return its output."""
         found = run(self.monkeypatch, *arguments)
         printed = self.capsys.readouterr()
         assert found == code, printed.err

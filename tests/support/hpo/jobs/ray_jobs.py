@@ -1,4 +1,4 @@
-"""Shared by the tests of ray jobs."""
+"""A Ray cluster with a jobs server, and a submitted job."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def head(jobs_server: Head, project_folder: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture(scope="module")
 def churn(jobs_server: Head, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What the submission of the job churn-1 printed, which followed it to its end."""
+    """Submit the job churn-1 and follow it to its end; return the output."""
     with pytest.MonkeyPatch.context() as patched:
         project(tmp_path_factory.mktemp("churn"), patched)
         reach(jobs_server, patched)

@@ -1,4 +1,4 @@
-"""Shared by the tests of ray tune job."""
+"""A tuner that runs schedulers of Ray Tune."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of retention."""
+"""A job that keeps some checkpoints, and the files on its disk."""
 
 from __future__ import annotations
 

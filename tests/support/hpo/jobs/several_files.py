@@ -1,4 +1,4 @@
-"""Shared by the tests of several files."""
+"""The answer of a job whose checkpoints have several files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of sizes."""
+"""Searches whose gangs have several sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of stop signals."""
+"""Jobs that get signals in this process."""
 
 from __future__ import annotations
 

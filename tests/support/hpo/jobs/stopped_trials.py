@@ -1,14 +1,12 @@
-"""Shared by the tests of stopped trials."""
+"""Jobs whose trials are stopped."""
 
 from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from ray.train import ScalingConfig
 from rich.console import Console
 
@@ -82,10 +80,3 @@ def check_end_of_time(tmp_path: Path, workers: int) -> None:
     with Store(store) as record:
         assert record.job("job").status == "Completed"
         assert [(row.trial_id, row.resource, row.stopped) for row in record.trials("job")] == before
-
-
-@pytest.fixture
-def store(home: Path) -> Iterator[Store]:
-    """The default store, with nothing in it."""
-    with Store() as opened:
-        yield opened

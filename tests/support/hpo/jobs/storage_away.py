@@ -1,4 +1,4 @@
-"""Shared by the tests of storage away."""
+"""Jobs whose storage goes away."""
 
 from __future__ import annotations
 

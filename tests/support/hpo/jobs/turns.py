@@ -1,4 +1,4 @@
-"""Shared by the tests of turns."""
+"""Schedulers and searchers whose decisions depend on the order of turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of counters."""
+"""A comparison of counters with the runs themselves."""
 
 from __future__ import annotations
 

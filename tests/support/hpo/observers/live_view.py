@@ -1,4 +1,4 @@
-"""Shared by the tests of live view."""
+"""A live view that keeps its frames."""
 
 from __future__ import annotations
 

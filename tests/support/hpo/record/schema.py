@@ -1,4 +1,4 @@
-"""Shared by the tests of schema."""
+"""Stores of older schema versions."""
 
 from __future__ import annotations
 

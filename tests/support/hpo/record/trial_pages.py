@@ -1,4 +1,4 @@
-"""Shared by the tests of trial pages."""
+"""A store with trials of every status, and its pages of trials."""
 
 from __future__ import annotations
 

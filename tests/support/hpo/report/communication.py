@@ -1,4 +1,4 @@
-"""Shared by the tests of communication."""
+"""A job with measurements of its communication."""
 
 from __future__ import annotations
 

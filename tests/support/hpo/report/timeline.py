@@ -1,4 +1,4 @@
-"""Shared by the tests of timeline."""
+"""Ledgers of gangs, drawn by Hypothesis."""
 
 from hypothesis import strategies as st
 
@@ -11,7 +11,7 @@ KINDS = ("starting", "training", "checkpointing", "idle")
 
 @st.composite
 def ledgers(draw) -> list[LedgerRow]:
-    """What gangs of several sizes booked, one booking after another, each of a few entries without gaps."""
+    """Draw bookings of gangs of several sizes, each of a few entries without gaps."""
     rows = []
     for gang in range(draw(st.integers(1, 4))):
         workers, now = draw(st.integers(1, 5)), CREATED + draw(st.floats(0, 50))

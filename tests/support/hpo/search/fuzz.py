@@ -1,4 +1,4 @@
-"""Shared by the tests of fuzz."""
+"""Random values for a job's data and options."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ANYTHING = SCALAR | st.lists(SCALAR, max_size=3) | st.dictionaries(KEY, SCALAR, 
 
 
 def ours(make: Callable[[], T]) -> T | None:
-    """What comes of it; None for an error of our own, which has to say something. Any other error fails the test."""
+    """Call `make`; return None for a Warmband error with a message. Any other error fails the test."""
     try:
         return make()
     except WarmbandError as refused:

@@ -1,4 +1,4 @@
-"""Shared by the tests of following."""
+"""Clients and streams that follow a job."""
 
 from __future__ import annotations
 

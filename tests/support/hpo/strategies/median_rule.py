@@ -1,4 +1,4 @@
-"""Shared by the tests of median rule."""
+"""Simulated searches with the median rule."""
 
 from __future__ import annotations
 

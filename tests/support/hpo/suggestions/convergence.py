@@ -1,4 +1,4 @@
-"""Shared by the tests of convergence."""
+"""Verdicts on the convergence of made-up searches."""
 
 from __future__ import annotations
 

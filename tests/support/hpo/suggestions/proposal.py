@@ -1,4 +1,4 @@
-"""Shared by the tests of proposal."""
+"""Observations of a made-up loss, and proposals from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of mlflow."""
+"""Checks of a job's runs in MLflow."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def check(uri: str) -> None:
 
 
 def _check_a_job_that_breaks_off(uri: str, client: MlflowClient) -> None:
-    """What was under way then is under way no more."""
+    """Check that a failed job leaves no run in progress."""
     callbacks = Callbacks([MLflow(uri, experiment="broken")], pytest.fail)
     callbacks.job_start(start(name="job-2"))
     trial = TrialInfo(id="job-2-000", number=0, hyperparameters={"eta": 0.5}, bracket=0)

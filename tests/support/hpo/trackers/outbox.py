@@ -1,4 +1,4 @@
-"""Shared by the tests of outbox."""
+"""A book that an outbox writes to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of registry."""
+"""The lineage of a registered model, and its model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of folder fetching."""
+"""A folder in a bucket, and a file system whose reads fail on demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of datasets."""
+"""A made-up archive of the bank marketing data set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of images."""
+"""Made-up files of the MNIST data set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of worker imports."""
+"""Modules that workers do not import."""
 
 from __future__ import annotations
 

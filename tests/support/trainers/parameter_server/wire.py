@@ -1,4 +1,4 @@
-"""Shared by the tests of wire."""
+"""Links to parameter servers over real sockets."""
 
 from __future__ import annotations
 

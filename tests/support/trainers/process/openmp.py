@@ -1,4 +1,4 @@
-"""Shared by the tests of openmp."""
+"""Scripts about OpenMP's threads, each in its own process."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SPUN = """
 
 
 def fresh(script: str, timeout: float = 300, **environment: str) -> Any:
-    """What a script prints in a process of its own, without our setting or the user's."""
+    """Run a script in its own process, without Warmband's or the user's setting; return its printed JSON."""
     kept = {name: value for name, value in os.environ.items() if name not in (VARIABLE, POLICY)}
     code = textwrap.dedent(SPUN) + textwrap.dedent(script)
     return json.loads(printed(code, environment={**kept, **environment}, seconds=timeout).splitlines()[-1])

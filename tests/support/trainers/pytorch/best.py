@@ -1,4 +1,4 @@
-"""Shared by the tests of best."""
+"""A training function that reports given values, and jobs by the best value."""
 
 from __future__ import annotations
 

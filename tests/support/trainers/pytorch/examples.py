@@ -1,4 +1,4 @@
-"""Shared by the tests of examples."""
+"""Programs on examples, and functions that collect or count them."""
 
 from __future__ import annotations
 

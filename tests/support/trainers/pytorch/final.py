@@ -1,4 +1,4 @@
-"""Shared by the tests of final."""
+"""A training function that ends its trial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of gang."""
+"""A Ray gang with parameter servers, and a slow training function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of iterables."""
+"""Iterable data sets, and functions that collect or count their rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of models."""
+"""A model that runs as compiled code only, and its training function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of precision."""
+"""A network and a training function in low precision."""
 
 from __future__ import annotations
 

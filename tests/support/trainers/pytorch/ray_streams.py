@@ -1,4 +1,4 @@
-"""Shared by the tests of ray streams."""
+"""Made-up streams of Ray Data, and a function that collects their rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of recipes."""
+"""A training function with schedules of learning rates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of step."""
+"""Training functions that call `context.step`, PyTorch's own step, or both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of steps."""
+"""A training function that reports by steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of folder channels."""
+"""A folder of files, and a script that reports the files it finds."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def images(tmp_path: Path) -> Path:
 
 
 def found(channels: dict[str, Any], tmp_path: Path, workers: int) -> list[dict[str, Any]]:
-    """What each worker's program found, by rank."""
+    """Run a script on each worker; return its findings by rank."""
     (tmp_path / "source").mkdir(exist_ok=True)
     (tmp_path / "source" / "train.py").write_text(FINDS + WAITS)
     trainer = ScriptTrainer(

@@ -1,4 +1,4 @@
-"""Shared by the tests of gang."""
+"""A Ray gang that runs a script."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ACCURACY = {"Name": "validation:accuracy", "Regex": r"acc=(\S+)"}
 
 
 def programs(entry_point: str, **options: Any) -> Callable[[int], Program]:
-    """What makes the programs of gangs that run one."""
+    """Return a function that makes programs of a script."""
 
     def make(workers: int) -> Program:
         trainer = ScriptTrainer(
@@ -64,7 +64,7 @@ def assignment(folder: Path, stop: int, before: Segment | None = None, **hyperpa
 
 
 def served(pool: Pool, given: Assignment) -> Segment:
-    """What a gang gave, which is no error."""
+    """Serve an assignment on a gang; return its segment, and fail on an error."""
     (gang, *_) = pool.up
     answer = pool.serve(gang, given)
     assert answer.segment is not None, answer.error

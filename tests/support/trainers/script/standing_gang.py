@@ -1,4 +1,4 @@
-"""Shared by the tests of standing gang."""
+"""A gang whose scripts stay alive from rung to rung."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of best round."""
+"""XGBoost programs that keep the best round."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of categories."""
+"""XGBoost programs on categories, and the files of their rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of evaluation."""
+"""XGBoost programs for each kind of evaluation metric."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def rows(labels: str) -> NDArray[np.float32]:
 
 
 def made(labels: str, workers: int, **hyperparameters: Any) -> Callable[[], Any]:
-    """What makes the program; every process makes its own, of the same rows."""
+    """Return a function that makes the program; each process calls it on the same rows."""
 
     def program() -> Any:
         trainer = XGBoostTrainer(

@@ -1,4 +1,4 @@
-"""Shared by the tests of external."""
+"""XGBoost programs on rows in external memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of halting."""
+"""XGBoost trainings that are halted and continued."""
 
 from __future__ import annotations
 

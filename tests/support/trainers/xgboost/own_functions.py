@@ -1,4 +1,4 @@
-"""Shared by the tests of own functions."""
+"""XGBoost programs with a user's objectives and metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of ray backend compat."""
+"""The parts of xgboost_ray that the backend depends on."""
 
 from __future__ import annotations
 

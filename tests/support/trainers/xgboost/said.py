@@ -1,4 +1,4 @@
-"""Shared by the tests of said."""
+"""XGBoost programs on rows with weights, margins, bounds and queries."""
 
 from __future__ import annotations
 

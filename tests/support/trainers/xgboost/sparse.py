@@ -1,4 +1,4 @@
-"""Shared by the tests of sparse."""
+"""XGBoost programs on sparse rows."""
 
 from __future__ import annotations
 

@@ -9,18 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.refusals import refuses
-from tests.support.script_programs import ACCURACY, assignment, values
-from trainers import ScriptTrainer, TrialError
-
-
-def trainer(folder: Path, entry_point: str, text: str | None = "print()", mode: int = 0o755) -> ScriptTrainer:
-    """Of a program in a folder of its own."""
-    source = folder / "code"
-    source.mkdir()
-    if text is not None:
-        (source / entry_point).write_text(text)
-        (source / entry_point).chmod(mode)
-    return ScriptTrainer(entry_point, source_dir=source, metric_definitions=[ACCURACY])
+from tests.support.script_programs import assignment, values
+from tests.support.trainers.script.rough_programs import trainer
+from trainers import TrialError
 
 
 @pytest.mark.parametrize(

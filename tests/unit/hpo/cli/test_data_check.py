@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 from hpo import cli
 from hpo.cli.checked_data import channels_of
 from tests.support.examples import image_folder
-from tests.support.refusals import mentions, missing_names, refuses, refuses_each
+from tests.support.lines import line_with
+from tests.support.refusals import mentions, refuses, refuses_each
 from trainers.errors import ConfigurationError, DataError
 
 RANDOM = np.random.default_rng(5)
@@ -33,13 +34,6 @@ def printed(*arguments: str) -> str:
     result = CliRunner().invoke(cli.app, ["data", "check", *arguments])
     assert result.exit_code == 0, result.output
     return result.output
-
-
-def line_with(text: str, *names: object) -> str:
-    """The first line that has all these names."""
-    found = [line for line in text.splitlines() if not missing_names(line, *names)]
-    assert found, f"no line with {names} in:\n{text}"
-    return found[0]
 
 
 def test_channels_are_compared(folder: Path) -> None:

@@ -8,15 +8,9 @@ from pathlib import Path
 import pytest
 
 from hpo.record.store import Store
+from tests.support.lines import line_with
 from tests.support.listed import hpo, job
-from tests.support.refusals import mentions, missing_names
-
-
-def line_with(text: str, *names: object) -> str:
-    """The first line that has all these names."""
-    found = [line for line in text.splitlines() if not missing_names(line, *names)]
-    assert found, f"no line with {names} in:\n{text}"
-    return found[0]
+from tests.support.refusals import mentions
 
 
 def test_an_empty_store_is_one_line_that_helps(store: Store) -> None:

@@ -11,23 +11,11 @@ import pytest
 from hpo import HyperparameterTuner
 from hpo.record.store import JobRow, Store
 from tests.support.boosting import make
+from tests.support.hpo.cli.whereabouts import placed
+from tests.support.lines import line_with
 from tests.support.listed import hpo, job, spec
-from tests.support.refusals import mentions, missing_names, refuses
+from tests.support.refusals import mentions, refuses
 from trainers.errors import ConfigurationError
-
-
-def line_with(text: str, *names: object) -> str:
-    """The first line that has all these names."""
-    found = [line for line in text.splitlines() if not missing_names(line, *names)]
-    assert found, f"no line with {names} in:\n{text}"
-    return found[0]
-
-
-def placed(store: Store, name: str, **driver: Any) -> None:
-    """A job that has ended, whose driver knew more of where it ran."""
-    job(store, name, values=[0.5, None])
-    with store.writer(name, driver):
-        pass
 
 
 @pytest.mark.parametrize(

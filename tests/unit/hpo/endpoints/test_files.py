@@ -13,16 +13,13 @@ from scipy.sparse import csr_matrix
 
 from hpo.endpoints.files import _batches, predict_files
 from hpo.endpoints.scoring import TensorScorer
+from tests.support.hpo.endpoints.files import (
+    files,  # noqa: F401  # A fixture.
+    libsvm,
+)
 from tests.support.refusals import refuses, refuses_each
 from tests.support.scored_rows import FRAME, MODEL, SCORER
 from trainers import ConfigurationError, DataError
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> list[Path]:
-    FRAME[:500].assign(y=1).to_csv(tmp_path / "one.csv", index=False)
-    FRAME[500:][["c", "a", "b"]].to_parquet(tmp_path / "two.parquet", row_group_size=90)
-    return [tmp_path / "one.csv", tmp_path / "two.parquet"]
 
 
 @pytest.mark.parametrize("names", [None, ["a", "b", "c"], [0, 1, 2]], ids=["none", "names", "places"])
@@ -53,15 +50,6 @@ def test_wrong_arguments_are_told(files: list[Path], tmp_path: Path) -> None:
         ],
         (ConfigurationError, DataError),
     )
-
-
-def libsvm(path: Path, rows: csr_matrix, first: int) -> Path:
-    lines = []
-    for row in rows:
-        entries = zip(row.indices, row.data.tolist(), strict=True)
-        lines.append(" ".join(["1", *(f"{column + first}:{value!r}" for column, value in entries)]))
-    path.write_text("\n".join(lines) + "\n")
-    return path
 
 
 def test_libsvm_files_that_do_not_fit_the_model_are_told(tmp_path: Path) -> None:

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import yaml
 
-from hpo import HyperparameterTuner, IntegerParameter
+from hpo import HyperparameterTuner
 from hpo.job_file.reading import read_job
 from hpo.strategies.hyperband import Plan
-from tests.support import driving
+from tests.support.hpo.jobs.early_stopping_job import tuner
 from tests.support.refusals import refuses
 from tests.support.small_job import write_job
 from trainers import ConfigurationError
-
-NINE = IntegerParameter(9, 9)
-
-
-def tuner(folder: Path, callbacks: Any = (), **options: Any) -> HyperparameterTuner:
-    """Random search with the median rule, of trials of nine rounds."""
-    made = driving.tuner(folder, callbacks, **options)
-    ranges = {**made.ranges, "num_round": NINE}
-    made.settings = made.settings.changed(
-        strategy="Random", strategy_config=None, early_stopping_type="Auto", ranges=ranges
-    )
-    return made
 
 
 def test_a_job_file_has_it(tmp_path: Path) -> None:

@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import yaml
-from ray.train import ScalingConfig
 
-from hpo import CategoricalParameter, HyperparameterTuner, IntegerParameter
+from hpo import HyperparameterTuner, IntegerParameter
 from hpo.job_file.reading import read_job
 from hpo.strategies.grid_strategy import GridStrategy
 from hpo.strategies.registry import configurations_for
+from tests.support.hpo.jobs.grid_job import grid
 from tests.support.refusals import refuses
 from tests.support.small_job import write_job
-from trainers import ConfigurationError, XGBoostTrainer
-
-GRID: dict[str, Any] = {"max_depth": IntegerParameter(1, 2), "eta": CategoricalParameter([0.5, 0.1, 1.0])}
-
-
-def grid(folder: Path, **options: Any) -> HyperparameterTuner:
-    return HyperparameterTuner(
-        XGBoostTrainer(
-            scaling=ScalingConfig(num_workers=0),
-            hyperparameters={"objective": "binary:logistic", "eval_metric": "auc", "num_round": 3},
-        ),
-        "validation:auc",
-        GRID,
-        **{"strategy": "Grid", "store": f"sqlite:///{folder}/store.db", "console": False, **options},
-    )
+from trainers import ConfigurationError
 
 
 def test_a_wrong_number_of_trials_is_refused(tmp_path: Path) -> None:

@@ -28,17 +28,9 @@ from hpo.ranges import (
     range_from_json,
     search_space,
 )
+from tests.support.hpo.ranges.conditions import RANGES
 from tests.support.refusals import refuses, refuses_each
 from trainers import ConfigurationError
-
-RANGES: dict[str, ParameterRange] = {
-    "momentum": ContinuousParameter(0.5, 0.99, when={"optimizer": "sgd"}),
-    "optimizer": CategoricalParameter(["sgd", "adam", "none"]),
-    "nesterov": CategoricalParameter([True, False], when={"optimizer": ["sgd"], "layers": [2, 3]}),
-    "decay": NormalParameter(-7, 1, "Logarithmic", when={"nesterov": [True]}),
-    "layers": IntegerParameter(1, 3),
-    "units": IntegerParameter(32, 96, step=32, when={"layers": [3]}),
-}
 
 
 def there_of(values: dict[str, Any]) -> set[str]:
@@ -180,9 +172,6 @@ def test_what_is_no_condition_is_refused_by_each_kind() -> None:
         ],
         ConfigurationError,
     )
-
-
-GRID = {name: bounds for name, bounds in RANGES.items() if bounds.size is not None}
 
 
 def test_a_large_grid_is_not_laid_out_to_be_counted() -> None:

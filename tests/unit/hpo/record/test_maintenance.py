@@ -4,36 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 
-import pytest
 from typer.testing import CliRunner
 
 from hpo.cli import app
 from hpo.record import maintenance as upkeep
 from hpo.record.schema import SCHEMA_VERSION
-from hpo.record.store import LineRow, Store, TrialRow
+from tests.support.hpo.record.maintenance import store  # noqa: F401  # A fixture.
 from tests.support.postgres import PASSWORD
 from tests.support.refusals import mentions, refuses
-from tests.support.rows import bill, job, report, silence
+from tests.support.rows import job, silence
 from tests.support.schemas import execute
 from trainers.errors import ConfigurationError, WarmbandError
 
 RUNNER = CliRunner()
-
-
-@pytest.fixture
-def store(database) -> Iterator[Store]:
-    """A store with a job that has ended, and a row of each kind."""
-    with Store(database) as opened:
-        opened.create_job(job())
-        with opened.writer("bank") as writer:
-            writer.trial(TrialRow(job="bank", trial_id="t0", number=0))
-            writer.report(*map(report, range(100)))
-            writer.ledger(bill(1, trial_id="t0"), bill(2))
-            writer.line(LineRow(job="bank", text="a gang is up", at=1.0))
-            writer.job(status="Completed")
-        yield opened
 
 
 def test_an_empty_database_gets_the_tables(database):

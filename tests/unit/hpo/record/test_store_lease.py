@@ -6,7 +6,7 @@ import os
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -16,13 +16,14 @@ from hpo.record.job_view import status_and_reason
 from hpo.record.lease import is_dead, is_held, this_process
 from hpo.record.tables import HEARD_BEFORE, LOST_AFTER
 from hpo.sagemaker.description import describe
-from tests.support.boosting import make
+from tests.support.hpo.record.store_lease import (
+    SPEC,
+    ahead,  # noqa: F401  # A fixture.
+)
 from tests.support.refusals import mentions, refuses
 from tests.support.rows import bill, job, report, silence, trial_with
 from trainers import steady
 from trainers.errors import LeaseError
-
-SPEC = make(workers=0).settings.to_json({"train": {"kind": "pandas", "rows": 1, "columns": ["y"], "files": []}}, 1)
 
 
 def test_a_second_driver_is_refused_until_the_first_is_done(store):
@@ -156,16 +157,6 @@ def test_a_process_is_told_from_another_of_its_number_and_from_one_of_another_ma
     assert is_dead({**here, "started": here["started"] - 1.0})
     assert not is_dead({**here, "started": here["started"] - 1.0, "machine": "another"})
     assert not is_dead({})
-
-
-@pytest.fixture(params=[90.0, -90.0, -3600.0])
-def ahead(request) -> Iterator[Callable[[], None]]:
-    """Sets the clock of this machine so many seconds ahead, once it is called; the database's stays right."""
-    clock = time.time
-    with pytest.MonkeyPatch.context() as patch:
-        yield lambda: patch.setattr(time, "time", lambda: clock() + request.param)
-    with steady.measuring():
-        pass  # It is right again for whoever comes next.
 
 
 def test_a_job_whose_driver_is_gone_has_failed_for_whoever_looks(store, ahead):

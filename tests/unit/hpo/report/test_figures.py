@@ -5,16 +5,8 @@ import re
 
 import pytest
 
-from hpo.report.figures import comparison_figures, job_figures
 from hpo.report.pictures import look
-from tests.support.records import HOSTILE, made_up
-
-
-@pytest.fixture(scope="module")
-def hostile():
-    """Of one job, and of two side by side."""
-    jobs = [made_up(hostile=True, name=HOSTILE), made_up(hostile=True, name="b", seed=2)]
-    return [*job_figures(jobs[0]), *comparison_figures(jobs)]
+from tests.support.hpo.report.figures import hostile  # noqa: F401  # A fixture.
 
 
 def strings(value: object) -> list[str]:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hpo.report import Code, Column, Facts, Figure, Page, Section, Table, Text
+from hpo.report import Code, Column, Facts, Page, Section, Table, Text
 from hpo.report.page.page import Block, inline
-from hpo.report.pictures.look import canvas, interactive, styled
+from tests.support.hpo.report.page import picture
 from tests.support.pages import Read
 from tests.support.properties import examples
 from tests.support.refusals import refuses
@@ -33,14 +33,6 @@ def page(text: str) -> Page:
         Table([text, Column(text, choose=True)], [[text, text], [text, f"{text}2"]], text),
     ]
     return Page(text, text, [Section(text, blocks, text)], subtitle=text)
-
-
-def picture(title: str) -> Figure:
-    @styled
-    def still():
-        return canvas(title, "what it shows")[0]
-
-    return Figure(name="same", title=title, note=title, interactive=interactive(meta={"text": title}), still=still)
 
 
 @settings(deadline=None, max_examples=examples(50))

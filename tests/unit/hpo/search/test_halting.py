@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Sequence
-
 import pytest
 
 from hpo.search.simulated_gangs import SimulatedGangs
+from tests.support.hpo.search.halting import Halting
 from tests.support.simulated import PLAN, outcome, simulate
-from trainers.gangs.messages import Event
-
-
-class Halting(SimulatedGangs):
-    """Halts a gang every now and then, 200 times at most, wherever it stands."""
-
-    first = halts = 0
-
-    def events(self, timeout: float) -> Sequence[Event]:
-        dice = random.Random(len(self.served) * 1000 + self.halts)
-        if self._serving and self.halts < self.first + 200 and dice.random() < 0.4:
-            self.halts += 1
-            self.halt(dice.choice(sorted(self._serving)))
-        return super().events(timeout)
 
 
 @pytest.mark.parametrize("losses", [frozenset(), frozenset({3, 17})])

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any
-
 import pytest
 from ray.tune.experiment import Trial
 from ray.tune.schedulers import FIFOScheduler
@@ -14,16 +11,10 @@ from hpo.ranges import CategoricalParameter
 from hpo.search import trials
 from hpo.search.trial import TrialRun
 from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
-from hpo.strategies.hyperband import Plan, lay_out, run_all
-from hpo.strategies.median_rule import with_median_rule
-from tests.support.broken_off import Service, Spoiling
+from hpo.strategies.hyperband import Plan, run_all
+from tests.support.hpo.search.sharing import BROKEN, service
 from tests.support.simulated_schedules import (
-    EFFECTS,
-    RANGES,
     Apart,
-    Counted,
-    Models,
-    Schedules,
     Told,
     run,
     units,
@@ -50,24 +41,6 @@ def test_a_search_over_schedules_trains_a_common_beginning_once(parallel: int) -
     assert (third.common.parent, third.common.resource, third.shared) == (second.id, 20, 20)
     begun = {(each.start, each.stop) for each in gangs.served}
     assert begun == {(0, 10), (10, 40), (10, 20), (20, 40), (20, 30), (30, 40)}
-
-
-BROKEN = [lay_out(17, 1, 9), run_all(12, 8), with_median_rule(run_all(12, 9))]
-
-
-def service(
-    plan: Plan, parallel: int, *, exact: bool, luck: float = 0.0, spoil: int | None = None, **options: Any
-) -> Service:
-    models = Models(EFFECTS, luck, exact=exact)
-    more: dict[str, Any] = {"models": models, "times": Counter(), "spoilt": set(), "seed": spoil}
-    return Service(
-        plan=plan,
-        parallel=parallel,
-        searcher=Schedules,
-        curve=models,
-        gangs=type("CountedAlready", (Counted,) if spoil is None else (Counted, Spoiling), more),
-        options={"ranges": RANGES, "effects": EFFECTS, "exact_from": lambda hyperparameters: exact, **options},
-    )
 
 
 @pytest.mark.parametrize("plan", BROKEN)

@@ -3,37 +3,17 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
-from typing import Any
-
-import pytest
-from starlette.testclient import TestClient
 
 from hpo.record import Store
 from hpo.serve import ServeSettings
-from hpo.serve.deployments.files import Deployment, DeploymentFiles
+from hpo.serve.deployments.files import DeploymentFiles
 from hpo.serve.deployments.listing import listed
+from tests.support.hpo.serve.deployments import (
+    Ask,
+    ask,  # noqa: F401  # A fixture.
+    deployment,
+)
 from tests.support.refusals import mentions
-
-Ask = Callable[..., Any]
-
-
-@pytest.fixture
-def ask(client: TestClient, tokens: dict[str, str]) -> Ask:
-    def call(method: str, path: str, code: int, body: Any = None, rights: str = "act") -> Any:
-        headers = {"Authorization": f"Bearer {tokens[rights]}"}
-        answer = client.request(method, f"/api/{path}", json=body, headers=headers)
-        assert answer.status_code == code, answer.text
-        return answer.json()
-
-    return call
-
-
-def deployment(**changes: Any) -> Deployment:
-    return Deployment(
-        **{"name": "live", "job": "bank", "trial": "bank-001", "by": "actor", "at": time.time(), **changes}
-    )
 
 
 def test_wrong_requests_are_refused_and_name_the_field(ask: Ask) -> None:

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import pytest
 from starlette.testclient import TestClient
 
 from hpo.record import JobRow, Store
 from hpo.sagemaker import Snapshot, describe
+from tests.support.hpo.serve.rest import (
+    Get,
+    get,  # noqa: F401  # A fixture.
+)
 from tests.support.listed import job
 from tests.support.recorded import record
-
-Get = Callable[..., Any]
-
-
-@pytest.fixture
-def get(client: TestClient, tokens: dict[str, str]) -> Get:
-    def ask(path: str, code: int = 200) -> Any:
-        answer = client.get(f"/api/{path}", headers={"Authorization": f"Bearer {tokens['look']}"})
-        assert answer.status_code == code, answer.text
-        return answer.json()
-
-    return ask
 
 
 def test_trials_come_in_pages(get: Get) -> None:

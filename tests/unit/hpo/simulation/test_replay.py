@@ -7,28 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from hpo.cost import Limits
-from hpo.search import Search
-from hpo.simulation import Curves, Replayed, compare, simulate
-from hpo.strategies import Plan, Strategy, run_all, strategy_of
+from hpo.simulation import Curves, compare
+from hpo.strategies import run_all
 from tests.support.curves import RANGES, UNITS, recorded, table
+from tests.support.hpo.simulation.replay import HYPERBAND, RANDOM, SEARCH, run
 from tests.support.refusals import refuses
 from trainers import ConfigurationError
-
-SEARCH = Search(
-    name="job",
-    metric="validation:auc",
-    mode="max",
-    max_jobs=1,
-    max_parallel_jobs=2,
-    max_resource=UNITS,
-    seed=3,
-    storage_path="/nowhere",
-)
-RANDOM, HYPERBAND = strategy_of("Random", None), strategy_of("Hyperband", None)
-
-
-def run(curves: Curves, strategy: Strategy, plan: Plan, **changed: Any) -> Replayed:
-    return simulate(curves, replace(SEARCH, **changed), strategy, plan, RANGES)
 
 
 def test_a_search_of_trials_run_to_the_end_takes_what_they_take() -> None:

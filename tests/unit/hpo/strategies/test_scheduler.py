@@ -11,23 +11,11 @@ from ray.tune.schedulers import HyperBandScheduler, TrialScheduler
 
 from hpo.strategies.hyperband import lay_out
 from hpo.strategies.scheduler import RESOURCE, SynchronousHyperBandScheduler
+from tests.support.hpo.strategies.scheduler import both, ours, stock
 from tests.support.refusals import refuses
 from tests.support.simulated import METRIC, PLAN, rising, simulate
 from trainers.errors import ConfigurationError
 from trainers.gangs.messages import Assignment
-
-
-def ours() -> HyperBandScheduler:
-    return SynchronousHyperBandScheduler(PLAN, metric=METRIC, mode="max")
-
-
-def stock() -> HyperBandScheduler:
-    return HyperBandScheduler(time_attr=RESOURCE, metric=METRIC, mode="max", max_t=30, reduction_factor=3)
-
-
-both = pytest.mark.parametrize(
-    "scheduler", [ours, pytest.param(stock, marks=pytest.mark.xfail(strict=True, reason="a fault of ray 2.60"))]
-)
 
 
 @both

@@ -12,27 +12,12 @@ from ray.train import ScalingConfig
 
 from hpo.jobs.files.inputs import copy_inputs, open_inputs, record_inputs
 from tests.support.refusals import refuses
+from tests.support.trainers.channels.sparse import RANDOM, ROWS, WHOLE, X, Y, shown
 from trainers import Channel, ConfigurationError, DataError, TorchTrainer, XGBoostTrainer
-from trainers.channels import Table, interleave
+from trainers.channels import interleave
 
-RANDOM = np.random.default_rng(3)
-ROWS = 23
-X = sp.random(ROWS, 9, 0.3, "csr", np.float64, random_state=RANDOM)
-X.data[::4] = 0.0
-Y = np.arange(ROWS, dtype=np.float32)
 W = RANDOM.gamma(2.0, size=ROWS).astype(np.float32)
 
-
-def shown(table: Table) -> list[dict[int, float]]:
-    """Each row's entries by column."""
-    rows = table.features
-    assert sp.issparse(rows)
-    assert (rows.format, rows.dtype) == ("csr", np.float32)
-    ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
-    return [dict(zip(rows.indices[a:b].tolist(), rows.data[a:b].tolist(), strict=True)) for a, b in ends]
-
-
-WHOLE = shown(Channel.of((X, Y)).read_whole())
 
 KINDS: list[Callable[[Any], Any]] = [
     sp.csr_matrix,

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, strategies as st
 
+from tests.support.trainers.gangs.fair_share import NEEDS, PLACEMENTS, Nodes, clusters, take
 from trainers.cluster.placement import lay
 from trainers.gangs.sharing.fair_share import TURN_SECONDS, Claim, Held, Share, capacity, fair_shares, located
-
-NEEDS = ({"CPU": 1.0}, {"CPU": 2.0}, {"CPU": 3.0}, {"CPU": 1.0, "GPU": 1.0}, {"GPU": 0.5})
-PLACEMENTS = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
-
-Nodes = dict[str, dict[str, float]]
-
-
-@st.composite
-def clusters(draw: st.DrawFn) -> Nodes:
-    sizes = draw(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 2)), min_size=1, max_size=4))
-    return {f"node{number}": {"CPU": float(cpus), "GPU": float(gpus)} for number, (cpus, gpus) in enumerate(sizes)}
 
 
 @st.composite
@@ -53,12 +43,6 @@ def situations(draw: st.DrawFn) -> tuple[list[Claim], Nodes]:
             )
         )
     return claims, nodes
-
-
-def take(left: Nodes, need: Mapping[str, float], nodes: Sequence[str], sign: int = -1) -> None:
-    for node in nodes:
-        for name, amount in need.items():
-            left[node][name] = left[node].get(name, 0.0) + sign * amount
 
 
 def dealt(share: Share, claim: Claim) -> Counter[int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import threading
 from typing import Any
 
 import numpy as np
@@ -17,31 +16,21 @@ from tests.support.refusals import mentions, refuses
 from tests.support.server_workers import (
     FEATURES,
     TARGETS,
-    Trained,
     Training,
     alone,
     momentum,
     over_sockets,
     wrapped,
 )
+from tests.support.trainers.parameter_server.simulation import (
+    ASYNC,
+    account,
+    no_thread_is_left,  # noqa: F401  # Of every test.
+)
 from trainers.errors import DivergedError, TrialError
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.simulation.workers import simulate
 from trainers.pytorch.distribution import Distribution, MicroBatch, Peers
-
-ASYNC = Settings.of({"mode": "async", "num_servers": 2}, 4)
-
-
-def account(results: list[Trained]) -> dict[str, Any]:
-    found: dict[str, Any] = results[0].details["parameter_server"]
-    return found
-
-
-@pytest.fixture(autouse=True)
-def no_thread_is_left() -> Any:
-    before = threading.active_count()
-    yield
-    assert threading.active_count() == before
 
 
 @pytest.mark.parametrize("servers", [1, 2])

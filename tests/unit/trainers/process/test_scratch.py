@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
-import pytest
-
+from tests.support.trainers.process.scratch import temporary  # noqa: F401  # A fixture.
 from trainers.process.scratch import Scratch
-
-
-@pytest.fixture
-def temporary(tmp_path, monkeypatch):
-    """The folder that temporary ones are in."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    return tmp_path
 
 
 def test_it_goes_when_it_is_closed(temporary):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,33 +14,13 @@ from tests.support.networks import assignment
 from tests.support.process_gang import serve_alone
 from tests.support.ray_train_job import train, trainer
 from tests.support.refusals import refuses
+from tests.support.trainers.ray_train.segment import WORDS, read, report, steps
 from trainers import RayTrainTrainer
-from trainers.gangs.messages import Assignment, Segment
-
-WORDS = {"lr": 0.01, "num_epochs": 6}
+from trainers.gangs.messages import Assignment
 
 
 def run(function: Any, *assignments: Assignment) -> list:
     return serve_alone(RayTrainTrainer(trainer(0, function)).program({}), *assignments)
-
-
-def steps(segment: Segment) -> list[int]:
-    assert isinstance(segment, Segment), segment
-    return [report.step for report in segment.reports]
-
-
-def report(metrics: dict[str, Any], **files: str) -> None:
-    """Reports with files of these names and texts; without any, no checkpoint."""
-    with tempfile.TemporaryDirectory() as folder:
-        for name, text in files.items():
-            Path(folder, "in").mkdir(exist_ok=True)
-            Path(folder, "in", name).write_text(text)
-        ray.train.report(metrics, checkpoint=ray.train.Checkpoint.from_directory(folder) if files else None)
-
-
-def read(checkpoint: Any) -> dict[str, str]:
-    with checkpoint.as_directory() as folder:
-        return {path.name: path.read_text() for path in Path(folder, "in").iterdir()}
 
 
 def test_a_trial_goes_on_from_its_files_and_is_the_same_each_time(tmp_path):

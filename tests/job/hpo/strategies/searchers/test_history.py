@@ -11,11 +11,11 @@ from hypothesis import given, settings, strategies as st
 from hpo.ranges import ContinuousParameter, IntegerParameter, decode
 from hpo.search.controller import Controller
 from hpo.search.simulated_gangs import SimulatedGangs
-from hpo.strategies.hyperband import Plan, lay_out, lay_out_cutting, run_all
-from hpo.strategies.median_rule import with_median_rule
+from hpo.strategies.hyperband import Plan
 from hpo.strategies.openings import Openings, by_clock
 from hpo.strategies.strategy import Task
 from tests.support.digests import by_digest
+from tests.support.hpo.strategies.searchers.history import PLANS
 from tests.support.properties import examples
 from tests.support.simulated import Kept, search_of
 from trainers.errors import DivergedError
@@ -23,13 +23,6 @@ from trainers.gangs.messages import Assignment
 
 RANGES = {"eta": ContinuousParameter(0.001, 1, "Logarithmic"), "depth": IntegerParameter(1, 300)}
 METRIC = "validation:auc"
-PLANS = [
-    lay_out(20, 1, 27),
-    lay_out_cutting(33, 1, 27),
-    lay_out_cutting(9, 1, 9),
-    run_all(14, 5),
-    with_median_rule(run_all(16, 18)),
-]
 
 
 def value(assignment: Assignment, step: int) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,22 +12,11 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from tests.support.refusals import mentions, refuses_each
+from tests.support.trainers.channels.files.libsvm import same
 from trainers import Channel, DataError
-from trainers.channels import Table
 from trainers.channels.files import svmlight
 
 RANDOM = np.random.default_rng(3)
-
-
-def same(table: Table, matrix: Any, labels: Any) -> None:
-    """Entry by entry, explicit zeros too."""
-    rows, other = table.features, sp.csr_matrix(matrix.astype(np.float32))
-    assert sp.issparse(rows)
-    assert rows.shape == other.shape
-    assert rows.dtype == table.labels.dtype == np.float32
-    for part in ("indptr", "indices", "data"):
-        np.testing.assert_array_equal(getattr(rows, part), getattr(other, part))
-    np.testing.assert_array_equal(table.labels, labels)
 
 
 def test_many_random_rows_are_what_scikit_learn_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from tests.support.properties import examples
+from tests.support.trainers.channels.rows.categories import FRAME, NAMED, decoded
 from trainers import Channel
-
-FRAME = pd.DataFrame(
-    {
-        "y": np.arange(12.0),
-        "land": ["FR", "DE", None, "ÖS", "DE", "FR", "CH", "CH", "DE", None, "A b", "FR"],
-        "x": np.arange(12) / 4,
-        "zip": [10115, 99, 10115, 7, 7, 7, 99, 10115, 7, 99, 10115, 7],
-    }
-)
-NAMED = ["land", "zip"]
-
-
-def decoded(features: Any) -> list[list[Any]]:
-    """Values, None where one is missing."""
-    return [[None if pd.isna(value) else value for value in row] for row in features.astype(object).to_numpy().tolist()]
 
 
 @settings(max_examples=examples(25))

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-
-import numpy as np
 import pytest
-import torch
 
 from tests.support.pipelines import (
     Order,
-    one_worker,
-    serve,
-    whole_losses,
-    whole_state,
+    check_exact,
+    results,
 )
 from tests.support.process_gang import ProcessGang, process_gang
 from trainers.pytorch.layouts import Layout
@@ -23,28 +17,6 @@ from trainers.pytorch.layouts import Layout
 def four(tmp_path_factory):
     with process_gang(4, str(tmp_path_factory.mktemp("stores"))) as started:
         yield started
-
-
-alone = cache(one_worker)
-
-
-def results(gang: ProcessGang, *orders: Order) -> list[list[dict]]:
-    """By order and rank."""
-    answers = serve(gang, *orders)
-    for answer in answers:
-        for found in answer:
-            if isinstance(found, Exception):
-                raise found
-    return [list(found) for found in zip(*answers, strict=True)]
-
-
-def check_exact(found: list[dict], **training) -> None:
-    expected = alone(**training)
-    np.testing.assert_allclose(whole_losses(found), expected["losses"], rtol=1e-12)
-    state = whole_state(found)
-    assert state.keys() == expected["state"].keys()
-    for name, value in expected["state"].items():
-        torch.testing.assert_close(state[name], value, rtol=1e-12, atol=1e-12)
 
 
 def test_four_workers_train_as_one_worker(four: ProcessGang):

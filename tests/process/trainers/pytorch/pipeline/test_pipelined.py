@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import random
-from functools import cache
 
 import numpy as np
 import pytest
@@ -15,12 +14,12 @@ from tests.support.pipelines import (
     Order,
     PipelineWorker,
     as_it_is,
+    check_exact,
     next_token_loss,
-    one_worker,
+    results,
     serve,
     text,
     transformer,
-    whole_losses,
     whole_state,
 )
 from tests.support.process_gang import ProcessGang, process_gang
@@ -39,28 +38,6 @@ INTERLEAVED = Layout(pipeline=2, schedule="Interleaved1F1B", micro_batches=4, st
 def pair(tmp_path_factory):
     with process_gang(2, str(tmp_path_factory.mktemp("stores"))) as started:
         yield started
-
-
-alone = cache(one_worker)
-
-
-def results(gang: ProcessGang, *orders: Order) -> list[list[dict]]:
-    """By order and rank."""
-    answers = serve(gang, *orders)
-    for answer in answers:
-        for found in answer:
-            if isinstance(found, Exception):
-                raise found
-    return [list(found) for found in zip(*answers, strict=True)]
-
-
-def check_exact(found: list[dict], **training) -> None:
-    expected = alone(**training)
-    np.testing.assert_allclose(whole_losses(found), expected["losses"], rtol=1e-12)
-    state = whole_state(found)
-    assert state.keys() == expected["state"].keys()
-    for name, value in expected["state"].items():
-        torch.testing.assert_close(state[name], value, rtol=1e-12, atol=1e-12)
 
 
 def test_each_schedule_on_two_workers_trains_as_one_worker(pair: ProcessGang):

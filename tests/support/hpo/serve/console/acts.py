@@ -1,4 +1,4 @@
-"""Shared by the tests of acts."""
+"""Acts of a user in the console."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ def started(page: Page, text: str) -> None:
 
 
 def done(store: Store, job: str) -> list[tuple[str, str]]:
-    """What was done with a job, and by whom."""
+    """Return the kind and the user of each act on a job."""
     return [(act.kind, act.by) for act in store.acts(job)]

@@ -1,4 +1,4 @@
-"""Shared by the tests of halving."""
+"""Simulated Hyperband searches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of on gangs."""
+"""Schedulers and searchers of Ray Tune on simulated gangs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of model search."""
+"""Searches that a model guides."""
 
 from __future__ import annotations
 

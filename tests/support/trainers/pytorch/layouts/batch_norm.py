@@ -1,4 +1,4 @@
-"""Shared by the tests of batch norm."""
+"""A network with batch normalisation, and its training function."""
 
 from __future__ import annotations
 

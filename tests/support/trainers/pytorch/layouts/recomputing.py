@@ -1,4 +1,4 @@
-"""Shared by the tests of recomputing."""
+"""A deep network, and a training function that recomputes activations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of shard recipes."""
+"""A gang that trains by recipes in sharded layouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of sharding."""
+"""A gang that trains in sharded layouts."""
 
 from __future__ import annotations
 

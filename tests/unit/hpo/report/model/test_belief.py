@@ -4,41 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
-from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, NormalParameter
 from hpo.report import JobData
 from hpo.report.model import model_figures
 from hpo.report.model.belief import FEWEST, Belief
 from hpo.strategies import EARLIER
+from tests.support.hpo.report.model.belief import MIXED, drawn, mixed
 from tests.support.records import by_function, made_up
-
-MIXED = {
-    "rate": ContinuousParameter(1e-4, 1.0, "Logarithmic"),
-    "keep": ContinuousParameter(0.5, 0.999, "ReverseLogarithmic"),
-    "width": IntegerParameter(8, 64, step=8),
-    "drop": NormalParameter(0.0, 1.0),
-    "kind": CategoricalParameter([True, 1, "1", None]),
-    "same": ContinuousParameter(0.5, 0.5),
-}
 
 
 def believed(data: JobData) -> Belief:
     belief = Belief.of(data)
     assert belief is not None
     return belief
-
-
-def drawn(count: int, ranges: Any = MIXED) -> list[dict[str, Any]]:
-    places = np.random.default_rng(4).random((count, len(ranges)))
-    return [{name: b.at(float(x)) for (name, b), x in zip(ranges.items(), row, strict=True)} for row in places]
-
-
-def mixed(count: int, **options: Any) -> JobData:
-    return by_function(lambda x: -((math.log10(x["rate"]) + 2) ** 2) - x["width"] / 64, drawn(count), MIXED, **options)
 
 
 def test_it_reads_rungs_and_ends_and_the_worst_of_those_that_were_lost() -> None:

@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-from hpo.report import JobData
 from hpo.report.model.suggestions import ENDED, RANDOM, STOPPED, expected_and_measured, suggestions
+from tests.support.hpo.report.model.suggestions import modelled
 from tests.support.records import made_up
 from tests.support.refusals import mentions
-
-
-def modelled(data: JobData, first: int = 6, **spec: Any) -> JobData:
-    """A job whose trials behind the first ones were suggested by a model."""
-    random = {"by": "random"}
-    model = {"by": "model", "results": 9, "score": 0.2, "deviation": 0.3, "spread": 0.4}
-    believed = {**model, "middle": 0.7, "low": 0.6, "high": 0.8}
-    trials = [replace(each, believed=random if each.number < first else believed) for each in data.trials]
-    return replace(data, trials=tuple(trials), job=replace(data.job, spec={**data.job.spec, **spec}))
 
 
 def test_it_counts_what_came_within_the_intervals() -> None:

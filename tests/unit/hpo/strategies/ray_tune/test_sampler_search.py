@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from optuna.distributions import FloatDistribution, IntDistribution
-from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
 
 from hpo.strategies.ray_tune.sampler_search import SamplerSearch
-
-SPACE = {"eta": FloatDistribution(0.1, 1), "num_round": IntDistribution(1, 9)}
-
-
-@pytest.fixture
-def search() -> SamplerSearch:
-    return SamplerSearch(
-        RandomSampler(seed=1), SPACE, metric="auc", mode="max", longest=9, length=lambda config: config["num_round"]
-    )
-
-
-def result(units: int, value: float, num_round: int = 9) -> dict[str, Any]:
-    return {"auc": value, "resource": units, "config": {"num_round": num_round}}
+from tests.support.hpo.strategies.ray_tune.sampler_search import (
+    SPACE,
+    result,
+    search,  # noqa: F401  # A fixture.
+)
 
 
 def test_ends_are_complete_pruned_or_failed(search: SamplerSearch) -> None:

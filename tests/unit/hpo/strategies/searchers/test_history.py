@@ -7,19 +7,11 @@ from typing import Any
 
 import pytest
 
-from hpo.strategies.hyperband import Plan, lay_out, lay_out_cutting, run_all
-from hpo.strategies.median_rule import with_median_rule
+from hpo.strategies.hyperband import Plan, lay_out_cutting, run_all
 from hpo.strategies.openings import by_number
 from hpo.strategies.searchers.history import History
 from tests.support.digests import LAG
-
-PLANS = [
-    lay_out(20, 1, 27),
-    lay_out_cutting(33, 1, 27),
-    lay_out_cutting(9, 1, 9),
-    run_all(14, 5),
-    with_median_rule(run_all(16, 18)),
-]
+from tests.support.hpo.strategies.searchers.history import PLANS
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=["paper", "cutting", "small", "all", "median"])

@@ -17,8 +17,9 @@ from sklearn.datasets import load_svmlight_file, load_svmlight_files
 
 from hpo.jobs.files.inputs import open_inputs, record_inputs
 from tests.support.refusals import refuses, refuses_each
+from tests.support.trainers.channels.files.libsvm import same
 from trainers import Channel, ConfigurationError, DataError
-from trainers.channels import Table, interleave, open_channels
+from trainers.channels import interleave, open_channels
 from trainers.channels.files import svmlight
 from trainers.channels.files.svmlight import Rows, lines_of, parsed
 
@@ -27,17 +28,6 @@ X = sp.random(23, 9, 0.3, "csr", np.float64, random_state=RANDOM)
 X.data[::4] = 0.0
 Y = np.arange(23) - 11
 Q = np.repeat(np.arange(8), 3)[:23]
-
-
-def same(table: Table, matrix: Any, labels: Any) -> None:
-    """Entry by entry, explicit zeros too."""
-    rows, other = table.features, sp.csr_matrix(matrix.astype(np.float32))
-    assert sp.issparse(rows)
-    assert rows.shape == other.shape
-    assert rows.dtype == table.labels.dtype == np.float32
-    for part in ("indptr", "indices", "data"):
-        np.testing.assert_array_equal(getattr(rows, part), getattr(other, part))
-    np.testing.assert_array_equal(table.labels, labels)
 
 
 def dump(path: Path, part: slice = slice(None), **how: Any) -> Path:

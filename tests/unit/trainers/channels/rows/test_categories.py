@@ -15,20 +15,12 @@ from hypothesis import given, strategies as st
 
 from tests.support.refusals import missing_names, refuses, refuses_each
 from tests.support.tables import frame
+from tests.support.trainers.channels.rows.categories import FRAME, NAMED, decoded
 from trainers import Channel, ConfigurationError, DataError, TorchTrainer
 from trainers.channels import interleave, open_channels
 from trainers.channels.files import open_files
 from trainers.channels.rows import Categories, distinct
 
-FRAME = pd.DataFrame(
-    {
-        "y": np.arange(12.0),
-        "land": ["FR", "DE", None, "ÖS", "DE", "FR", "CH", "CH", "DE", None, "A b", "FR"],
-        "x": np.arange(12) / 4,
-        "zip": [10115, 99, 10115, 7, 7, 7, 99, 10115, 7, 99, 10115, 7],
-    }
-)
-NAMED = ["land", "zip"]
 LANDS, ZIPS = ["A b", "CH", "DE", "FR", "ÖS"], [7, 99, 10115]
 
 
@@ -72,11 +64,6 @@ def dictionaries(folder: Path) -> Channel:
 
 
 SOURCES: list[Callable[[Path], Channel]] = [one_frame, of_pandas, arrow, arrow_parts, csv, parquet, dictionaries]
-
-
-def decoded(features: Any) -> list[list[Any]]:
-    """Values, None where one is missing."""
-    return [[None if pd.isna(value) else value for value in row] for row in features.astype(object).to_numpy().tolist()]
 
 
 @pytest.mark.parametrize("source", SOURCES)

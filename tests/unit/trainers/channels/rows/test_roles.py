@@ -12,23 +12,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.support.refusals import missing_names, refuses, refuses_each
+from tests.support.trainers.channels.rows.roles import FRAME, QUERIES, ROWS, SAID
 from trainers import Channel, ConfigurationError, DataError
 from trainers.channels import interleave
 from trainers.channels.rows import ROLES, Queries, Roles
 
-ROWS = 23
-RANDOM = np.random.default_rng(3)
-FRAME = pd.DataFrame(
-    {
-        "y": RANDOM.integers(0, 2, ROWS).astype(np.float32),
-        "x": RANDOM.normal(size=ROWS).astype(np.float32),
-        "w": RANDOM.gamma(1.0, size=ROWS).astype(np.float32),
-        "z": RANDOM.normal(size=ROWS).astype(np.float32),
-        "m0": RANDOM.normal(size=ROWS).astype(np.float32),
-        "m1": RANDOM.normal(size=ROWS).astype(np.float32),
-    }
-)
-SAID: dict[str, Any] = {"weight": "w", "base_margin": ["m0", "m1"]}
 TIMES = {"label_lower_bound": "m0", "label_upper_bound": "m1"}
 
 
@@ -154,10 +142,6 @@ def test_parts_in_memory_are_as_long_as_their_rows() -> None:
         Channel.of((FRAME[["x"]], FRAME["y"], {"base_margin": np.ones((ROWS, 0))}))
     with refuses(ConfigurationError, field="weigth", remedy=("'weight'", "base_margin")):
         Channel.of((FRAME[["x"]], FRAME["y"], {"weigth": FRAME["w"]}))
-
-
-QUERIES = pd.DataFrame({"y": np.arange(20.0), "q": np.repeat([7, 3, 90_000_001, 5, 90_000_000], [3, 1, 8, 2, 6])})
-QUERIES = QUERIES.assign(x=QUERIES["y"] * 2)
 
 
 @pytest.mark.parametrize("kind", ["memory", "csv", "parquet"])
