@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
@@ -132,8 +133,24 @@ def whole_training(
     )
 
 
-def serve_alone(gangs: Gangs, assignment: Assignment, workers: int, patience: float) -> tuple[Segment, float]:
-    """Serves one assignment; returns it and the worker-seconds that its gang was held for.
+def serve_alone(
+    gangs: Gangs,
+    assignment: Assignment,
+    workers: int,
+    patience: float,
+    then: Callable[[Segment], Assignment | None] = lambda _: None,
+) -> tuple[Segment, float]:
+    """Serve one assignment, and further ones of the same trial.
+
+    Args:
+        gangs: that have one gang to serve it.
+        assignment: the first.
+        workers: of the gang.
+        patience: seconds that may pass without a report.
+        then: returns the next assignment after a segment; None after the last.
+
+    Returns:
+        The last segment, and the worker-seconds that its gang was held for.
 
     Raises:
         GangError: no report for `patience` seconds, or the workers were lost again and again.
@@ -160,7 +177,11 @@ def serve_alone(gangs: Gangs, assignment: Assignment, workers: int, patience: fl
                     gangs.assign(event.gang, assignment)
                     deadline = time.monotonic() + patience
                 case Served(segment=Segment() as segment):
-                    return segment, (steady.now() - held_since) * workers_there
+                    if (following := then(segment)) is None:
+                        return segment, (steady.now() - held_since) * workers_there
+                    assignment = following
+                    gangs.assign(event.gang, assignment)
+                    deadline = time.monotonic() + patience
                 case Served(away=True):
                     raise StorageError(event.error)
                 case Served():

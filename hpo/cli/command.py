@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from hpo.cli import serving
 from hpo.cli.commands import (
+    check,
     data,
     db,
     export,
@@ -53,6 +54,7 @@ def _add(name: str, function: object, *examples: str) -> None:
 
 _add("init", files.init, "hpo init", "hpo init experiments/churn.yaml", "hpo init mnist.yaml --from train.py")
 _add("import", files.import_, "hpo import sweep.yaml", "hpo import sweep.yaml --out job.yaml --units 30")
+_add("check", check.check, "hpo check job.yaml", "hpo check job.yaml --allow-code --json")
 _add(
     "tune",
     tuning.tune,

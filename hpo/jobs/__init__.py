@@ -68,5 +68,6 @@ if TYPE_CHECKING:
     from hpo.jobs.settings import SETTINGS as SETTINGS, JobSettings as JobSettings, by_kind as by_kind
     from hpo.jobs.sizing import sized as sized
     from hpo.jobs.stop_signals import Interrupts as Interrupts
+    from hpo.jobs.trial_check import TrialCheck as TrialCheck, check_trial as check_trial
 
 load_when_used(__name__)

@@ -6,6 +6,7 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from hpo.cli.commands import (
+        check as check,
         data as data,
         db as db,
         export as export,

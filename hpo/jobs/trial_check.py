@@ -1,0 +1,261 @@
+"""Check of a job by one trial: it is trained for a unit or two, stopped, and started again from its checkpoint."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hpo.jobs.build import opened, warnings
+from hpo.ranges import present
+from hpo.text import count
+from trainers import steady, storage
+from trainers.checkpoint import UNKNOWN
+from trainers.errors import CheckpointError, ConfigurationError, StorageError, TrialError, WarmbandError
+from trainers.gangs import Assignment, Gangs, Segment
+from trainers.home import home
+from trainers.result import serve_alone
+from trainers.trainer import Trainer
+
+if TYPE_CHECKING:
+    from hpo.jobs.settings import JobSettings
+
+logger = logging.getLogger(__name__)
+
+SHOWN_FILES = 5
+"""The most files of a model that are named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """One unit of resource that the trial reported.
+
+    Args:
+        number: of the unit, from 1.
+        metrics: values by name.
+        restarted: whether it was reported after the restart.
+    """
+
+    number: int
+    metrics: Mapping[str, float]
+    restarted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialCheck:
+    """Findings about one trial of a job.
+
+    Args:
+        hyperparameters: the configuration that was trained.
+        command: the program's command line, as a shell takes it; empty for a trainer that starts no program.
+        workers: of the gang; 0 is this process.
+        length: units of a whole trial.
+        units: that the trial reported.
+        matched: the first line of output that gave each metric, by metric.
+        restart: a sentence about how the trial went on after it was stopped; empty if it was not stopped.
+        model: files of the model so far, with their sizes in bytes; None for a trainer whose model is no folder.
+        killed: processes that did not end by themselves when they were asked to.
+        unit_seconds: seconds of one unit.
+        start_seconds: seconds from the start of the program, or from its restart, that no unit took.
+        problems: sentences about what makes results wrong, or trials fail.
+        warnings: sentences about what costs more than it has to.
+    """
+
+    hyperparameters: Mapping[str, Any]
+    command: str
+    workers: int
+    length: int
+    units: tuple[Unit, ...] = ()
+    matched: Mapping[str, str] = field(default_factory=dict)
+    restart: str = ""
+    model: Mapping[str, int] | None = None
+    killed: tuple[str, ...] = ()
+    unit_seconds: float = 0.0
+    start_seconds: float = 0.0
+    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def trial_seconds(self) -> float:
+        """Worker-seconds of a whole trial that is not paused."""
+        return max(self.workers, 1) * (self.start_seconds + self.length * self.unit_seconds)
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {**asdict(self), "trial_worker_seconds": self.trial_seconds}
+
+
+def middle(settings: JobSettings) -> dict[str, Any]:
+    """Return a configuration from the middle of a job's ranges, with its static hyperparameters.
+
+    A static value of a tuned hyperparameter counts where its range holds it.
+    """
+    static, ranges = settings.estimator.hyperparameters, settings.ranges
+    values = {
+        name: static[name] if name in static and bounds.is_valid(static[name]) else bounds.at(0.5)
+        for name, bounds in ranges.items()
+    }
+    there = present(ranges, values)
+    return {**{name: value for name, value in static.items() if name not in ranges}, **{n: values[n] for n in there}}
+
+
+def check_trial(
+    settings: JobSettings, inputs: Mapping[str, Any] | None, *, notify: Callable[[str], None], verbose: bool = False
+) -> TrialCheck:
+    """Train one configuration of a job for up to two units, stop it, and start it again for one more.
+
+    Nothing is recorded, and the files of the trial are removed afterwards.
+
+    Args:
+        settings: of the job.
+        inputs: channels, as `fit` takes them.
+        notify: is told what the user should know meanwhile.
+        verbose: show Ray's own logs and what workers print.
+
+    Returns:
+        Findings; a trial that fails is a problem among them, and no exception.
+
+    Raises:
+        ConfigurationError, DataError: as `fit` raises them before anything starts.
+        ResourcesError, GangError: no gang fits, or starts.
+    """
+    channels = opened(settings, inputs)
+    trainer, length = settings.estimator, settings.plan().max_resource
+    values = middle(settings)
+    name = f"check-{secrets.token_hex(4)}"
+    folder = storage.join(f"{home()}/checks", name)
+    found = _Found(trainer=trainer, hyperparameters=values, length=length, folder=folder, settings=settings)
+    storage.make_folder(folder)
+    try:
+        workers = trainer.workers_for(values)
+        with (
+            steady.measuring(),
+            trainer.gangs(
+                name, channels, workers=workers, storage_path=folder, notify=notify, verbose=verbose
+            ) as gangs,
+        ):
+            found.train(gangs, workers)
+    finally:
+        with suppress(OSError, WarmbandError):
+            storage.delete_folder(folder)
+    return found.result(warnings(settings))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Found:
+    """Segments of the trial that is checked, and findings about them.
+
+    Args:
+        trainer: of the job.
+        hyperparameters: that are trained.
+        length: units of a whole trial.
+        folder: of the trial's files.
+        settings: of the job.
+    """
+
+    trainer: Trainer
+    hyperparameters: dict[str, Any]
+    length: int
+    folder: str
+    settings: JobSettings
+    segments: list[Segment] = field(default_factory=list)
+    error: str = ""
+    model: dict[str, int] | None = None
+
+    def train(self, gangs: Gangs, workers: int) -> None:
+        """Train the first segment, and a second one from its checkpoint."""
+        first = self._assignment(0, min(2, self.length), None)
+
+        def then(segment: Segment) -> Assignment | None:
+            self.segments.append(segment)
+            reached = segment.reports[-1].step if segment.reports else 0
+            if len(self.segments) == 2 or reached >= self.length:
+                return None
+            return self._assignment(reached, reached + 1, segment)
+
+        try:
+            serve_alone(gangs, first, workers, self.trainer.patience, then)
+        except TrialError as error:
+            self.error = str(error)
+        if self.segments:
+            self.model = self._model_files(self.segments[-1])
+
+    def result(self, warned: list[str]) -> TrialCheck:
+        """Return what was found."""
+        details = [segment.details for segment in self.segments]
+        units = tuple(
+            Unit(number=report.step, metrics=report.metrics, restarted=number > 0)
+            for number, segment in enumerate(self.segments)
+            for report in segment.reports
+        )
+        first = self.segments[0] if self.segments else None
+        seconds = sum(segment.training_seconds for segment in self.segments)
+        return TrialCheck(
+            hyperparameters=self.hyperparameters,
+            command=_command(self.trainer, self.hyperparameters),
+            workers=self.trainer.workers_for(self.hyperparameters),
+            length=self.length,
+            units=units,
+            matched=details[0].get("matched", {}) if details else {},
+            restart=self._restart(),
+            model=self.model,
+            killed=tuple(name for each in details for name in each.get("killed", ())),
+            unit_seconds=seconds / max(len(units), 1) if first else 0.0,
+            problems=tuple(filter(None, (self.error, self._begun_again()))),
+            warnings=(*warned, *(text for each in details for text in each.get("warnings", ()))),
+        )
+
+    def _assignment(self, start: int, stop: int, after: Segment | None) -> Assignment:
+        return Assignment(
+            trial_id="check",
+            hyperparameters=self.hyperparameters,
+            seed=self.settings.random_seed or 0,
+            start=start,
+            stop=stop,
+            checkpoint=after.checkpoint if after else None,
+            save_to=storage.join(self.folder, f"{stop:06d}{self.trainer.suffix}"),
+            objective=self.settings.objective_metric_name or "",
+            manifest=after.manifest if after else UNKNOWN,
+        )
+
+    def _restart(self) -> str:
+        if len(self.segments) < 2:
+            return ""
+        first, second = self.segments
+        again = second.details.get("units_trained_again", 0)
+        if again:
+            return f"it began again at unit 1, and trained {count(again, 'unit')} again"
+        reached = first.reports[-1].step
+        read = second.details.get("checkpoint_read", ())
+        files = f", and read {', '.join(map(str, read))}" if read else ""
+        return f"it went on with unit {reached + 1}{files}"
+
+    def _begun_again(self) -> str:
+        if len(self.segments) < 2 or not self.segments[1].details.get("units_trained_again"):
+            return ""
+        if all(len(bracket.rungs) == 1 for bracket in self.settings.plan().brackets):
+            return ""  # No trial is paused.
+        return (
+            "each pause costs the units before it: the program did not read its checkpoint; let it read what it wrote "
+            "to SM_CHECKPOINT_DIR, or choose a strategy that does not pause, such as Random or Bayesian"
+        )
+
+    def _model_files(self, segment: Segment) -> dict[str, int] | None:
+        try:
+            model = self.trainer.trained(segment.checkpoint, manifest=segment.manifest).model()
+        except (CheckpointError, ConfigurationError, StorageError):
+            return {}
+        if not isinstance(model, Path):
+            return None
+        return {
+            str(path.relative_to(model)): path.stat().st_size for path in sorted(model.rglob("*")) if path.is_file()
+        }
+
+
+def _command(trainer: Trainer, hyperparameters: Mapping[str, Any]) -> str:
+    """Return the command line of a trainer's program; empty for a trainer that starts none."""
+    return ""
