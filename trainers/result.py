@@ -129,7 +129,7 @@ def whole_training(
         stop=units,
         checkpoint=None,
         save_to=storage.join(folder, f"{units:06d}{suffix}"),
-        final=True,
+        limit=units,
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
+import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -13,21 +13,20 @@ from typing import TYPE_CHECKING, Any
 from hpo.jobs.build import opened, warnings
 from hpo.ranges import present
 from hpo.text import count
-from trainers import steady, storage
+from trainers import ScriptTrainer, steady, storage
 from trainers.checkpoint import UNKNOWN
 from trainers.errors import CheckpointError, ConfigurationError, StorageError, TrialError, WarmbandError
 from trainers.gangs import Assignment, Gangs, Segment
 from trainers.home import home
 from trainers.result import serve_alone
+from trainers.script import logs_folder, trial_log
 from trainers.trainer import Trainer
 
 if TYPE_CHECKING:
     from hpo.jobs.settings import JobSettings
 
-logger = logging.getLogger(__name__)
-
-SHOWN_FILES = 5
-"""The most files of a model that are named."""
+TRIAL = "check"
+"""The trial's id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +57,6 @@ class TrialCheck:
         matched: the first line of output that gave each metric, by metric.
         restart: a sentence about how the trial went on after it was stopped; empty if it was not stopped.
         model: files of the model so far, with their sizes in bytes; None for a trainer whose model is no folder.
-        killed: processes that did not end by themselves when they were asked to.
         unit_seconds: seconds of one unit.
         start_seconds: seconds from the start of the program, or from its restart, that no unit took.
         problems: sentences about what makes results wrong, or trials fail.
@@ -73,7 +71,6 @@ class TrialCheck:
     matched: Mapping[str, str] = field(default_factory=dict)
     restart: str = ""
     model: Mapping[str, int] | None = None
-    killed: tuple[str, ...] = ()
     unit_seconds: float = 0.0
     start_seconds: float = 0.0
     problems: tuple[str, ...] = ()
@@ -139,7 +136,9 @@ def check_trial(
             ) as gangs,
         ):
             found.train(gangs, workers)
+        found.read_log(Path(logs_folder(), name))
     finally:
+        shutil.rmtree(Path(logs_folder(), name), ignore_errors=True)
         with suppress(OSError, WarmbandError):
             storage.delete_folder(folder)
     return found.result(warnings(settings))
@@ -165,6 +164,7 @@ class _Found:
     segments: list[Segment] = field(default_factory=list)
     error: str = ""
     model: dict[str, int] | None = None
+    matched: dict[str, str] = field(default_factory=dict)
 
     def train(self, gangs: Gangs, workers: int) -> None:
         """Train the first segment, and a second one from its checkpoint."""
@@ -184,6 +184,13 @@ class _Found:
         if self.segments:
             self.model = self._model_files(self.segments[-1])
 
+    def read_log(self, folder: Path) -> None:
+        """Look for the lines that gave the metrics; a log of another machine is not here."""
+        log = trial_log(str(folder.parent), folder.name, TRIAL)
+        if isinstance(self.trainer, ScriptTrainer) and log.is_file():
+            with log.open(encoding="utf-8", errors="replace") as lines:
+                self.matched = self.trainer.first_matches(lines)
+
     def result(self, warned: list[str]) -> TrialCheck:
         """Return what was found."""
         details = [segment.details for segment in self.segments]
@@ -196,28 +203,28 @@ class _Found:
         seconds = sum(segment.training_seconds for segment in self.segments)
         return TrialCheck(
             hyperparameters=self.hyperparameters,
-            command=_command(self.trainer, self.hyperparameters),
+            command=self.trainer.command_line(self.hyperparameters),
             workers=self.trainer.workers_for(self.hyperparameters),
             length=self.length,
             units=units,
-            matched=details[0].get("matched", {}) if details else {},
+            matched=self.matched,
             restart=self._restart(),
             model=self.model,
-            killed=tuple(name for each in details for name in each.get("killed", ())),
             unit_seconds=seconds / max(len(units), 1) if first else 0.0,
             problems=tuple(filter(None, (self.error, self._begun_again()))),
-            warnings=(*warned, *(text for each in details for text in each.get("warnings", ()))),
+            warnings=(*warned, *(text for each in details for text in each.get("warnings", {}).values())),
         )
 
     def _assignment(self, start: int, stop: int, after: Segment | None) -> Assignment:
         return Assignment(
-            trial_id="check",
+            trial_id=TRIAL,
             hyperparameters=self.hyperparameters,
             seed=self.settings.random_seed or 0,
             start=start,
             stop=stop,
             checkpoint=after.checkpoint if after else None,
-            save_to=storage.join(self.folder, f"{stop:06d}{self.trainer.suffix}"),
+            save_to=storage.join(self.folder, TRIAL, f"{stop:06d}{self.trainer.suffix}"),
+            limit=self.length,
             objective=self.settings.objective_metric_name or "",
             manifest=after.manifest if after else UNKNOWN,
         )
@@ -226,13 +233,13 @@ class _Found:
         if len(self.segments) < 2:
             return ""
         first, second = self.segments
+        if not first.reports:
+            return ""
         again = second.details.get("units_trained_again", 0)
         if again:
             return f"it began again at unit 1, and trained {count(again, 'unit')} again"
         reached = first.reports[-1].step
-        read = second.details.get("checkpoint_read", ())
-        files = f", and read {', '.join(map(str, read))}" if read else ""
-        return f"it went on with unit {reached + 1}{files}"
+        return f"it went on with unit {reached + 1}, from its checkpoint"
 
     def _begun_again(self) -> str:
         if len(self.segments) < 2 or not self.segments[1].details.get("units_trained_again"):
@@ -254,8 +261,3 @@ class _Found:
         return {
             str(path.relative_to(model)): path.stat().st_size for path in sorted(model.rglob("*")) if path.is_file()
         }
-
-
-def _command(trainer: Trainer, hyperparameters: Mapping[str, Any]) -> str:
-    """Return the command line of a trainer's program; empty for a trainer that starts none."""
-    return ""

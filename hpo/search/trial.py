@@ -332,7 +332,6 @@ def next_assignment(search: Search, run: TrialRun, stop: int) -> Assignment:
         limit=run.limit,
         value=run.value,
         goes_on=search.stops_only and run.tuned and stop < run.limit,
-        final=stop >= run.limit,
     )
 
 

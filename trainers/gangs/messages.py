@@ -36,7 +36,6 @@ class Assignment:
         objective: key of the metric that has to be a finite number in every report; empty where none has to.
         goes_on: the trial may go on from `stop` at once, on the same gang, so that what trains it can wait for that
             instead of being ended; it is told by an assignment that begins there, or by another.
-        final: the trial ends at `stop`, so that what trains it may take its time to end by itself.
         mode: which end of the objective is better, "max" or "min"; empty where nobody compares trials.
         by_best: trials are compared by their best value, so that the model of that unit is the trial's.
         limit: units that the trial trains at most; 0 where that is not known.
@@ -53,11 +52,15 @@ class Assignment:
     objective: str = ""
     manifest: Manifest = UNKNOWN
     goes_on: bool = False
-    final: bool = False
     mode: str = ""
     by_best: bool = False
     limit: int = 0
     value: float = math.nan
+
+    @property
+    def final(self) -> bool:
+        """Whether the trial ends at `stop`, so that what trains it may take its time to end by itself."""
+        return 0 < self.limit <= self.stop
 
     def divergence(self, report: Report) -> str:
         """The message about an objective that is no finite number; empty for one, or without it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,9 +29,10 @@ class CheckpointReads:
 
     Args:
         folder: of checkpoints, before the program starts.
+        apart: paths of files that this worker reads itself.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, apart: Collection[str] = ()) -> None:
         self._files: set[_File] = set()
         """The files that were there and have not been written since."""
         self._opened: set[_File] = set()
@@ -41,7 +43,7 @@ class CheckpointReads:
         self._queue = -1
         self._over = False
         try:
-            self._watch(folder)
+            self._watch(folder, apart)
         except (OSError, AttributeError, TypeError):  # Another system, or as many watches as a user may have.
             self.close()
 
@@ -66,7 +68,7 @@ class CheckpointReads:
         if queue >= 0:
             os.close(queue)
 
-    def _watch(self, folder: Path) -> None:
+    def _watch(self, folder: Path, apart: Collection[str]) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
         self._queue = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._queue < 0:
@@ -78,7 +80,7 @@ class CheckpointReads:
             watch = libc.inotify_add_watch(self._queue, os.fsencode(place), _WATCHED | _ONLY_FOLDERS)
             if watch < 0:
                 raise OSError(ctypes.get_errno(), "inotify_add_watch")
-            self._files |= {(watch, name) for name in files}
+            self._files |= {(watch, name) for name in files if os.path.join(place, name) not in apart}
             self._blind |= any(_leads_out(os.path.join(place, name), folder) for name in (*folders, *files))
 
     def _take(self) -> None:

@@ -17,7 +17,8 @@ from trainers.errors import ConfigurationError
 from trainers.metrics import flat
 from trainers.script.environment import Folders
 from trainers.script.event_files import EventStream
-from trainers.script.metric_lines import STEP, Reading, ReportsFile
+from trainers.script.metric_lines import Reading, ReportsFile
+from trainers.script.steps import STEP
 
 LOOK_SECONDS = 0.5
 """How often it is looked for new files; those that are known are looked at with each reading."""
@@ -266,13 +267,16 @@ class MetricFiles:
     Args:
         globs: of the files, from the program's working directory on.
         folders: of the program.
+        directory: where the program runs: an absolute path, or one from the copy of its source folder on.
         objective: the metric that may be in one file alone.
         key: the column or key, or of event files "step", that says which unit an entry is of; empty for the next one.
     """
 
-    def __init__(self, globs: Sequence[str], folders: Folders, *, objective: str = "", key: str = "") -> None:
+    def __init__(
+        self, globs: Sequence[str], folders: Folders, directory: str = "", *, objective: str = "", key: str = ""
+    ) -> None:
         self._globs, self._objective, self._key = tuple(globs), objective, key
-        self._root, self._checkpoints = folders.code, folders.checkpoint
+        self._root, self._checkpoints = os.path.join(folders.code, directory), folders.checkpoint
         places = {"checkpoints": folders.checkpoint, "model": folders.model, "output": folders.output}
         self._patterns = [
             _BRACES.sub(lambda found: glob.escape(places[found[1]]), os.path.expanduser(each)) for each in self._globs
@@ -285,6 +289,11 @@ class MetricFiles:
         """The file, or the folder of event files, that has the objective."""
         self._looked = -LOOK_SECONDS
         self._look(started=False)
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """The files that were found so far."""
+        return frozenset(self._sources)
 
     def new(self, *, over: bool = False) -> Iterator[Reading]:
         """Yield what is new in the files.

@@ -170,6 +170,8 @@ class ProgramProcess:
         self._reader = threading.Thread(target=self._follow, name="program output", daemon=True)
         self._reader.start()
 
+    killed: tuple[str, ...] = ()
+    """Command lines of processes that did not end when they were asked to."""
     details: ClassVar[dict[str, Any]] = {}
     """What a trial's details say of it: nothing, since it ends with its trial's turn."""
     stays: ClassVar[bool] = False
@@ -243,6 +245,8 @@ class ProgramProcess:
         if time.monotonic() < deadline and signal_whole(self._process.pid, self.token, signal.SIGTERM):
             while time.monotonic() < deadline and with_token(self.token):
                 time.sleep(min(0.1, max(0.0, deadline - time.monotonic())))
+        if grace > 0:
+            self.killed = tuple(filter(None, map(_command_of, with_token(self.token))))
 
     def _kill_whole(self) -> None:
         kill_whole(self._process.pid, self.token, KILL_SECONDS)
@@ -334,6 +338,13 @@ class ProgramProcess:
                     self.readings.put(reading)
         except ConfigurationError as error:
             self.readings.put(error)
+
+
+def _command_of(process: int) -> str:
+    """Return the command line of a process; empty for one that is over."""
+    with suppress(OSError):
+        return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    return ""
 
 
 def _unstarted(command: str, error: Exception) -> str:

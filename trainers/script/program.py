@@ -40,6 +40,8 @@ from trainers.script.standing import Running, Standing
 from trainers.script.steps import StepCounter
 from trainers.script.units import Units
 
+SHOWN_KILLED = 300
+"""Characters of the command lines of processes that had to be killed, in a warning."""
 ATTEMPTS = 3
 """Starts of a program whose port another process took first."""
 
@@ -296,6 +298,12 @@ class ScriptProgram:
             if part.process is not None:
                 followed.details |= {} if verdict.error else part.process.details
             self._left(running, holds=verdict.holds)
+            if isinstance(part.process, ProgramProcess) and (killed := part.process.killed):
+                followed.warn(
+                    "killed",
+                    f"processes of the program had not ended {grace:g} s after SIGTERM, and were killed: "
+                    f"{', '.join(sorted(set(killed)))[:SHOWN_KILLED]}; let them end, or give a smaller grace_period_s",
+                )
         if leader is not None:
             leader.take_rest()
         followed.past = running.units.past
@@ -313,7 +321,11 @@ class ScriptProgram:
         settings, past = self._settings, noted.past_of(assignment)
         resumed = any(session.peers.gathered(holds_files(Path(folders.checkpoint)), MEET_SECONDS, "its checkpoint"))
         watches = resumed and session.context.rank == 0
-        reads = CheckpointReads(Path(folders.checkpoint)) if watches else None
+        globs = settings.metric_files if session.context.rank == 0 else ()
+        key = "" if settings.steps == StepCounter() else settings.steps.key
+        # Files that are there by now are of the program's earlier starts.
+        files = MetricFiles(globs, folders, settings.working_dir, objective=assignment.objective, key=key)
+        reads = CheckpointReads(Path(folders.checkpoint), files.paths) if watches else None
         units = Units(
             assignment.objective,
             reached,
@@ -324,10 +336,6 @@ class ScriptProgram:
             was_read=reads.found if reads else lambda: None,
             kept=settings.keep_loaded,
         )
-        globs = settings.metric_files if session.context.rank == 0 else ()
-        # Files that are there by now are of the program's earlier starts.
-        key = "" if settings.steps == StepCounter() else settings.steps.key
-        files = MetricFiles(globs, folders, objective=assignment.objective, key=key)
         return Running(
             part=session.parts.begin(assignment, folders, reached if resumed else 0, past.first_step),
             folders=folders,

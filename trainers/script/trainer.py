@@ -239,6 +239,21 @@ class ScriptTrainer(Trainer):
         """See `Trainer.command_line`: the program's own."""
         return command_line(self, hyperparameters)
 
+    def first_matches(self, lines: Iterable[str]) -> dict[str, str]:
+        """Return the first line of output that gives each metric of the definitions, by metric.
+
+        Raises:
+            ConfigurationError: an expression took a part of a number.
+        """
+        found: dict[str, str] = {}
+        for line in lines:
+            for reading in self._definitions.read(line):
+                for name in reading.metrics:
+                    found.setdefault(name, line.strip())
+            if len(found) == len(self.metric_definitions):
+                break
+        return found
+
     def metrics(self, channels: Iterable[str]) -> list[str] | None:
         """See `Trainer.metrics`; a program without definitions, or with files, says itself what it reports."""
         return None if self.metric_files else [each["Name"] for each in self.metric_definitions] or None

@@ -42,10 +42,6 @@ def trial_check_table(found: TrialCheck) -> Table:
         row("restart", found.restart)
     if found.model is not None:
         row("model", _model(found))
-    if found.killed:
-        row("processes", f"had to be killed: {', '.join(found.killed)}")
-    elif found.units:
-        row("processes", "all ended when they were asked to")
     if found.units:
         row(
             "cost",
