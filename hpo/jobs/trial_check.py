@@ -19,7 +19,7 @@ from trainers.errors import CheckpointError, ConfigurationError, StorageError, T
 from trainers.gangs import Assignment, Gangs, Segment
 from trainers.home import home
 from trainers.result import serve_alone
-from trainers.script import logs_folder, trial_log
+from trainers.script import TURN, logs_folder, trial_log
 from trainers.trainer import Trainer
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class TrialCheck:
     Args:
         hyperparameters: the configuration that was trained.
         command: the program's command line, as a shell takes it; empty for a trainer that starts no program.
-        workers: of the gang; 0 is this process.
+        workers: of the gang; 0 if this process trains.
         length: units of a whole trial.
         units: that the trial reported.
         matched: the first line of output that gave each metric, by metric.
@@ -136,7 +136,6 @@ def check_trial(
             ) as gangs,
         ):
             found.train(gangs, workers)
-        found.read_log(Path(logs_folder(), name))
     finally:
         shutil.rmtree(Path(logs_folder(), name), ignore_errors=True)
         with suppress(OSError, WarmbandError):
@@ -165,6 +164,8 @@ class _Found:
     error: str = ""
     model: dict[str, int] | None = None
     matched: dict[str, str] = field(default_factory=dict)
+    starts: int = 0
+    """How often the program was started; 0 where that is not known."""
 
     def train(self, gangs: Gangs, workers: int) -> None:
         """Train the first segment, and a second one from its checkpoint."""
@@ -173,44 +174,52 @@ class _Found:
         def then(segment: Segment) -> Assignment | None:
             self.segments.append(segment)
             reached = segment.reports[-1].step if segment.reports else 0
-            if len(self.segments) == 2 or reached >= self.length:
+            self._read_log()
+            # A program that was ahead of where it was stopped has those units already.
+            if reached >= self.length or (len(self.segments) > 1 and self.starts != 1):
                 return None
             return self._assignment(reached, reached + 1, segment)
 
         try:
             serve_alone(gangs, first, workers, self.trainer.patience, then)
         except TrialError as error:
-            self.error = str(error)
+            self.error = "\n".join(filter(None, (str(error), error.traceback)))
+        self._read_log()
         if self.segments:
             self.model = self._model_files(self.segments[-1])
 
-    def read_log(self, folder: Path) -> None:
-        """Look for the lines that gave the metrics; a log of another machine is not here."""
-        log = trial_log(str(folder.parent), folder.name, TRIAL)
+    def _read_log(self) -> None:
+        """Look for the program's starts, and for the lines that gave the metrics.
+
+        A log of another machine is not here.
+        """
+        log = trial_log(logs_folder(), Path(self.folder).name, TRIAL)
         if isinstance(self.trainer, ScriptTrainer) and log.is_file():
             with log.open(encoding="utf-8", errors="replace") as lines:
-                self.matched = self.trainer.first_matches(lines)
+                told = lines.readlines()
+            output = [line for line in told if not TURN.match(line)]
+            self.starts = len(told) - len(output)
+            self.matched = self.trainer.first_matches(output)
 
     def result(self, warned: list[str]) -> TrialCheck:
         """Return what was found."""
         details = [segment.details for segment in self.segments]
         units = tuple(
-            Unit(number=report.step, metrics=report.metrics, restarted=number > 0)
+            Unit(number=report.step, metrics=report.metrics, restarted=number == len(self.segments) - 1 > 0)
             for number, segment in enumerate(self.segments)
             for report in segment.reports
         )
         first = self.segments[0] if self.segments else None
-        seconds = sum(segment.training_seconds for segment in self.segments)
         return TrialCheck(
             hyperparameters=self.hyperparameters,
             command=self.trainer.command_line(self.hyperparameters),
-            workers=self.trainer.workers_for(self.hyperparameters),
+            workers=0 if self.trainer.in_hand else self.trainer.workers_for(self.hyperparameters),
             length=self.length,
             units=units,
             matched=self.matched,
             restart=self._restart(),
             model=self.model,
-            unit_seconds=seconds / max(len(units), 1) if first else 0.0,
+            unit_seconds=first.training_seconds / max(len(first.reports), 1) if first else 0.0,
             problems=tuple(filter(None, (self.error, self._begun_again()))),
             warnings=(*warned, *(text for each in details for text in each.get("warnings", {}).values())),
         )
@@ -232,17 +241,17 @@ class _Found:
     def _restart(self) -> str:
         if len(self.segments) < 2:
             return ""
-        first, second = self.segments
-        if not first.reports:
-            return ""
-        again = second.details.get("units_trained_again", 0)
+        *before, last = self.segments
+        again = last.details.get("units_trained_again", 0)
         if again:
             return f"it began again at unit 1, and trained {count(again, 'unit')} again"
-        reached = first.reports[-1].step
+        reached = before[-1].reports[-1].step
+        if self.starts == 1:
+            return "not tried: the program had trained to its end before it could be stopped"
         return f"it went on with unit {reached + 1}, from its checkpoint"
 
     def _begun_again(self) -> str:
-        if len(self.segments) < 2 or not self.segments[1].details.get("units_trained_again"):
+        if len(self.segments) < 2 or not self.segments[-1].details.get("units_trained_again"):
             return ""
         if all(len(bracket.rungs) == 1 for bracket in self.settings.plan().brackets):
             return ""  # No trial is paused.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +14,8 @@ FOLDER = "logs"
 """Name of the folder of all logs, in `WARMBAND_HOME`."""
 MARKS = b"\x1d"
 """Bytes by which a program that is kept loaded ends a trial's output, which nobody prints."""
+TURN = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\] units \d+ to \d+ on worker \d+: ")
+"""The beginning of the line before the output of one start of a program."""
 
 
 def trial_log(folder: str, job: str, trial: str, rank: int = 0) -> Path:

@@ -28,7 +28,7 @@ def check(
     exit code is 1 where a problem was found.
     """
     from hpo.cli.terminal import show, show_json, terminal, working
-    from hpo.cli.views import trial_check_table
+    from hpo.cli.views import trial_check_lines
     from hpo.job_file import TrainingSpec, read_any
     from hpo.jobs import check_pinned, check_trial
     from hpo.text import printer
@@ -45,5 +45,5 @@ def check(
     if as_json:
         show_json(found.to_json())
     else:
-        show(trial_check_table(found))
+        show(*trial_check_lines(found))
     sys.exit(1 if found.problems else 0)

@@ -1,11 +1,8 @@
-"""Findings of `hpo check` as a table of a few lines."""
+"""Findings of `hpo check`, a line each."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
-from rich.table import Table
-from rich.text import Text
 
 from hpo.cli.views.words import value_text
 from hpo.text import count, in_bytes, short
@@ -15,18 +12,18 @@ if TYPE_CHECKING:
 
 MOST_FILES = 5
 """The most files of a model that are named."""
+WIDTH = 10
+"""Characters before the text of a line."""
 LONGEST_LINE = 200
 """Characters of a line of output that are shown."""
 
 
-def trial_check_table(found: TrialCheck) -> Table:
-    """Return a row for each thing that was looked at, problems last."""
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("what", no_wrap=True, style="bold")
-    table.add_column("found", overflow="fold")
+def trial_check_lines(found: TrialCheck) -> list[str]:
+    """Return a line for each thing that was looked at, problems last."""
+    lines: list[str] = []
 
-    def row(name: str, text: str, style: str = "") -> None:
-        table.add_row(name, Text(text, style=style))
+    def row(name: str, text: str) -> None:
+        lines.append(f"{name:<{WIDTH}}{text}")
 
     workers = count(found.workers, "worker") if found.workers else "this process"
     values = ", ".join(f"{name}={short(value)}" for name, value in found.hyperparameters.items()) or "none"
@@ -49,12 +46,12 @@ def trial_check_table(found: TrialCheck) -> Table:
             f"{found.trial_seconds:.3g} worker-seconds",
         )
     for text in found.warnings:
-        row("warning", text, "yellow")
+        row("warning", text)
     for text in found.problems:
-        row("problem", text, "red")
+        row("problem", text)
     if not found.problems:
-        row("result", "no problem was found", "green")
-    return table
+        row("result", "no problem was found")
+    return lines
 
 
 def _model(found: TrialCheck) -> str:

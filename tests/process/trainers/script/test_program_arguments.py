@@ -148,11 +148,10 @@ print("got", given["lr"], os.path.isdir(given["out"]), a.nesterov, os.environ.ge
         "train.py",
         source_dir=source,
         scaling=ScalingConfig(num_workers=2),
-        hyperparameters={"out": "{model}"},
         metric_definitions=[ACCURACY],
         **options,
     )
-    line = trainer.command_line({"lr": 1e-05, "nesterov": True})
+    line = trainer.command_line({"out": "{model}", "lr": 1e-05, "nesterov": True})
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60, check=False)
     mentions(done.stdout + done.stderr, told)
     assert done.returncode == 0

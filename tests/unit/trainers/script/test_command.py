@@ -32,7 +32,8 @@ def test_it_has_the_variables_that_the_program_names(tmp_path: Path) -> None:
     command = trainer(tmp_path, source, environment={"MODE": "a b"}).command_line({"lr": 0.1, "epochs": 3})
     words = shlex.split(command)
     assert {"SM_HP_LR=0.1", "MODE=a b"} <= set(words)
-    assert "SM_MODEL_DIR=$(mktemp -d)" in command
+    assert "run=$(mktemp -d)" in command
+    assert 'SM_MODEL_DIR="$run"/model' in command
     assert any(word.startswith("PYTHONPATH=") and Path(word[11:], "warmband.py").exists() for word in words)
     assert not any(word.startswith(("SM_HP_EPOCHS", "SM_CHECKPOINT_DIR")) for word in words)
     every = trainer(tmp_path, "os.environ['SM_HP_' + name.upper()]").command_line({"lr": 0.1, "epochs": 3})
