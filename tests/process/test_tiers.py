@@ -28,7 +28,7 @@ UNIT = """
 
     import pytest
 
-    def compute(seconds=0.4):
+    def compute(seconds=1.0):
         end = time.process_time() + seconds
         while time.process_time() < end:
             pass
@@ -75,21 +75,21 @@ UNIT = """
             pass
 
     def test_a_long_sleep():
-        time.sleep(0.4)
+        time.sleep(1.0)
 
     def test_a_wait_for_an_event_that_runs_out():
-        threading.Event().wait(timeout=0.4)
+        threading.Event().wait(timeout=1.0)
 
     def test_a_wait_for_a_thread_that_runs_out():
         thread = threading.Thread(target=time.sleep, args=(60,), daemon=True)
         thread.start()
-        thread.join(0.4)
+        thread.join(1.0)
 
     def test_a_wait_of_select_that_runs_out():
-        select.select([], [], [], 0.4)
+        select.select([], [], [], 1.0)
 
     def test_a_long_sleep_of_asyncio():
-        asyncio.run(asyncio.sleep(0.4))
+        asyncio.run(asyncio.sleep(1.0))
 
     def test_waits_that_something_ends():
         thread, event = threading.Thread(target=time.sleep, args=(0.01,)), threading.Event()
@@ -147,8 +147,8 @@ UNIT = """
         pass
 
     def test_half_of_the_time_and_a_fixture_that_takes_the_other_half(request):
-        request.addfinalizer(lambda: compute(0.2))
-        compute(0.2)
+        request.addfinalizer(lambda: compute(0.5))
+        compute(0.5)
 
     @pytest.fixture(scope="module")
     def slow():
@@ -249,7 +249,7 @@ PROCESS = """
         subprocess.run(["mount"], capture_output=True)
 
     def test_a_long_test_in_its_tier():
-        time.sleep(0.4)
+        time.sleep(1.0)
 """
 
 SYSTEM = """

@@ -46,6 +46,8 @@ class Tier:
     shared: float = float("inf")
 
 
+BUSY = 3
+"""A test fails above so many times its limit: beside other processes the same work takes two to three times as long."""
 NEEDS = ("job", "process", "ray", "system")
 """A whole tuning job or training in this process; Python processes; a Ray cluster; programs beside Python's packages.
 
@@ -175,15 +177,15 @@ class Taken:
         for need, shown in sorted(programs, key=lambda pair: NEEDS.index(pair[0])):
             if need not in tier.permits:
                 return f"{_move(need)}: {shown}"
-        if self.seconds > tier.seconds and not self.thorough:
+        if self.seconds > BUSY * tier.seconds and not self.thorough:
             return (
                 f"{_move(_NEXT[self.tier])}, or make it smaller: {self.name} computed and slept for "
                 f"{self.seconds:.2f} s, its own fixtures included, and a test with the mark {self.tier} may take "
-                f"{tier.seconds:g} s"
+                f"{tier.seconds:g} s on a quiet machine"
             )
         fixtures = [(fixture, self.tier) for fixture in self.shared] + [(each, each.tier) for each in self.ended]
         for fixture, mark in fixtures:
-            if fixture.seconds > TIERS[mark].shared:
+            if fixture.seconds > BUSY * TIERS[mark].shared:
                 return (
                     f"{_move(_NEXT[mark])}, or make the fixture {fixture.name} smaller: it computed and slept for "
                     f"{fixture.seconds:.2f} s, and a shared fixture of a test with the mark {mark} may take "
@@ -425,7 +427,7 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[Non
         return (yield)
     finally:
         taken.end()
-        taken.failed = taken.seconds > TIERS[taken.tier].shared
+        taken.failed = taken.seconds > BUSY * TIERS[taken.tier].shared
         fixturedef.addfinalizer(taken.begin)
 
 

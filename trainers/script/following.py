@@ -25,7 +25,7 @@ Process = ProgramProcess | KeptProcess
 """A worker's part of a program: started for its assignment, or kept loaded."""
 POLL_SECONDS = 0.05
 """How often output, ends and peers are looked at."""
-QUIET_SECONDS = 0.3
+QUIET_SECONDS = 0.5
 """How long a folder of checkpoints has to stay as it is, to be taken for written."""
 AHEAD = 10_000
 """Reports that a program may be ahead of its rung before it is ended at once."""

@@ -135,7 +135,7 @@ def test_a_program_is_trained_whole(name: str, ray_cluster: None, tmp_path: Path
     objective = FRAMEWORKS[name].objective[0]
     assert [report.step for report in result.reports] == [*range(1, FRAMEWORKS[name].units + 1)]
     assert all(math.isfinite(report.metrics[objective]) for report in result.reports)
-    assert result.details == {}
+    assert result.details.keys() <= {"no_model"}
     assert running(f"{name}.py") == []
 
 
@@ -160,7 +160,8 @@ def test_a_program_is_tuned_and_goes_on_from_its_checkpoint(name: str, ray_clust
     with Store(f"sqlite:///{tmp_path}/store.db") as store:
         trials = {trial.trial_id: trial for trial in store.trials("job")}
         reports = store.reports("job")
-    assert [(trial.failure_reason, trial.details) for trial in trials.values()] == [("", {})] * 4
+    assert [trial.failure_reason for trial in trials.values()] == [""] * 4
+    assert not any(trial.details.keys() - {"no_model"} for trial in trials.values())
     assert all(report.objective is not None and math.isfinite(report.objective) for report in reports)
     assert trials.pop("untuned").resource == units
     assert sorted(trial.resource for trial in trials.values()) == [rung, rung, units]
@@ -189,7 +190,7 @@ def test_a_program_that_stays_loaded_gives_its_values_again(name: str, ray_clust
     first = turns[0].reports
     assert [report.step for report in first] == [*range(1, framework.units + 1)]
     assert turns[1].reports == first
-    assert [turn.details for turn in turns] == [{}, {}]
+    assert not any(turn.details.keys() - {"no_model"} for turn in turns)
     assert processes[0]
     assert processes[1] == processes[0]
     assert hosts(mine) == set()

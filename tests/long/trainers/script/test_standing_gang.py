@@ -29,5 +29,5 @@ def test_another_trial_ends_all_of_them_and_a_gang_that_is_lost_costs_the_units_
     ranks = gang.run(lambda: made(tmp_path, "torchrun", 1), second, last)
     assert values(*ranks[0]) == [(step, step) for step in range(2, 6)]
     assert ranks[0][0].details["units_trained_again"] >= 1
-    assert ranks[0][1].details == {}
+    assert ranks[0][1].details.keys() <= {"no_model"}
     assert len(started(tmp_path)) == 6

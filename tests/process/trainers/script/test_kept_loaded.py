@@ -134,7 +134,8 @@ def test_what_is_kept_is_made_once_and_a_change_is_noticed(
     assert [each["first"] for each in metrics] == [metrics[0]["first"]] * 3
     assert [each["made"] for each in metrics] == [metrics[0]["made"]] * 3
     assert [each["rows"] for each in metrics] == [3, 4, 3]
-    assert [each.details for each in (clean, spoiled, again)] == [{}, {"kept_values_changed": ["__main__.rows"]}, {}]
+    changed = [each.details.get("kept_values_changed") for each in (clean, spoiled, again)]
+    assert changed == [None, ["__main__.rows"], None]
 
 
 def test_a_trial_that_fails_ends_the_process_and_not_the_gang(
@@ -166,7 +167,7 @@ def test_a_trial_that_does_not_let_go_costs_the_next_one_a_start(
     program = opened(looping(after=after), keep_loaded=True, grace_period_s=1)
     first, second = trained(program, tmp_path, 2, 2)
     assert values(first) == values(second) == [(1, 0.1), (2, 0.2)]
-    assert first.details.keys() == {"loaded_anew"}
+    assert first.details.keys() - {"no_model"} == {"loaded_anew"}
     mentions(first.details["loaded_anew"], said)
     assert not processes(first) & processes(second)
 
