@@ -105,7 +105,7 @@ check: $(STAMP)
 	$(VENV)/bin/mypy
 
 docs: $(STAMP)
-	$(VENV)/bin/python -m hpo.cli.reference docs/cli.md docs/reference/tuner.md docs/serve.md
+	$(VENV)/bin/python -m hpo.cli.reference docs/cli.md docs/reference/tuner.md docs/serve.md docs/sagemaker-clients.md
 	$(VENV)/bin/python docs/house.py docs/architecture.md
 	$(VENV)/bin/python -m tests.support.objective_table docs/xgboost-objectives.md
 	$(VENV)/bin/python -m experiments.results_page README.md docs/*.md docs/results

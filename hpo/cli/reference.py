@@ -15,7 +15,7 @@ from rich.text import Text
 from hpo.cli.command import EXIT_CODES, root
 from hpo.job_file import JobSpec, Key, TrainingSpec, keys
 from hpo.jobs import declared
-from hpo.serve import needs_act, rest_app
+from hpo.serve import needs_act, rest_app, settings_tables
 
 HEAD = """<!-- Made by `make docs` from hpo/cli/ and hpo/job_file/models.py: change those. -->
 
@@ -53,6 +53,12 @@ REST = re.compile(
     r"(<!-- made by `make docs` from hpo/serve/rest/: change that -->\n\n).*?(\n<!-- made so far -->)", re.DOTALL
 )
 """The place of the table of the REST API in its page."""
+
+SAGEMAKER = re.compile(
+    r"(<!-- made by `make docs` from hpo/serve/aws/creating/: change that -->\n\n).*?(\n<!-- made so far -->)",
+    re.DOTALL,
+)
+"""The place of the tables of what SageMaker's clients ask for in their page."""
 
 OPTIONS = "<!-- Made by `make docs` from hpo/jobs/options.py: change that. -->\n\n"
 
@@ -128,6 +134,11 @@ def with_rest_table(page: str) -> str:
     return REST.sub(lambda found: found[1] + rest_table() + found[2], page)
 
 
+def with_sagemaker_tables(page: str) -> str:
+    """Return the page of SageMaker's clients with the tables as the code says."""
+    return SAGEMAKER.sub(lambda found: found[1] + settings_tables() + found[2], page)
+
+
 def _rights(method: str) -> str:
     return "act" if needs_act(method.upper()) else "look"
 
@@ -151,8 +162,9 @@ def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 if __name__ == "__main__":
-    command, tuner, server = map(Path, sys.argv[1:])
+    command, tuner, server, sagemaker = map(Path, sys.argv[1:])
     command.write_text(reference(), encoding="utf-8")
     head, _, _ = tuner.read_text(encoding="utf-8").partition(OPTIONS)
     tuner.write_text(head + OPTIONS + options_table(), encoding="utf-8")
     server.write_text(with_rest_table(server.read_text(encoding="utf-8")), encoding="utf-8")
+    sagemaker.write_text(with_sagemaker_tables(sagemaker.read_text(encoding="utf-8")), encoding="utf-8")

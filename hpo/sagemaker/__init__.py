@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hpo.sagemaker.training_description import (
         describe_any as describe_any,
         describe_training as describe_training,
+        printed_metric as printed_metric,
         read_training as read_training,
     )
     from hpo.sagemaker.tuned_job import TunedJob as TunedJob

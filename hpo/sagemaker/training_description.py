@@ -24,6 +24,7 @@ from hpo.sagemaker.analytics import tuned_trials
 from hpo.sagemaker.description import describe, describe_act, training_job_status, whose
 from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
+from trainers.parts import ESTIMATOR, parts_of
 
 ARN = "arn:aws:sagemaker:local:000000000000:training-job/"
 """What stands before a training's name in its ARN; there is no account, and no region."""
@@ -119,7 +120,11 @@ def describe_training(
         "HyperParameters": _as_text(
             {**spec["estimator"]["hyperparameters"], **(trial.hyperparameters if trial else {})}
         ),
-        "AlgorithmSpecification": {"AlgorithmName": _algorithm(spec), "TrainingInputMode": "File"},
+        "AlgorithmSpecification": {
+            "AlgorithmName": _algorithm(spec),
+            "TrainingInputMode": "File",
+            "MetricDefinitions": _metric_definitions(spec, trial, last),
+        },
         "InputDataConfig": [_channel(*each) for each in spec["inputs"].items()],
         "OutputDataConfig": {"S3OutputPath": str(spec.get("storage_path") or "")},
         "ResourceConfig": {"InstanceCount": workers},
@@ -214,6 +219,27 @@ def _workers(spec: Mapping[str, Any], trial: TrialRow | None) -> int:
 def _algorithm(spec: Mapping[str, Any]) -> str:
     """The trainer's class, without its module."""
     return str(spec["estimator"]["trainer"]).rpartition(":")[2].rpartition(".")[2]
+
+
+def _metric_definitions(
+    spec: Mapping[str, Any], trial: TrialRow | None, last: ReportRow | None
+) -> list[dict[str, str]]:
+    """The metrics of a training: those that its program prints, those of its last report, and the objective."""
+    estimator = spec["estimator"]
+    own = parts_of(estimator).get(str(trial.hyperparameters.get(ESTIMATOR)) if trial else "", estimator)
+    found = {each["Name"]: each for each in own.get("options", {}).get("metric_definitions") or ()}
+    names = [*(last.metrics if last else ()), *filter(None, [spec.get("objective_metric_name")])]
+    return [*found.values(), *(printed_metric(name) for name in dict.fromkeys(names) if name not in found)]
+
+
+def printed_metric(name: str) -> dict[str, str]:
+    """Return the definition of a metric as the service's XGBoost prints it.
+
+    Args:
+        name: of the metric, such as "validation:auc".
+    """
+    number = r"([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)"
+    return {"Name": name, "Regex": f".*\\[[0-9]+\\].*#011{name.replace(':', '-')}:{number}.*"}
 
 
 def _channel(name: str, channel: Mapping[str, Any]) -> dict[str, Any]:

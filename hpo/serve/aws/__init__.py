@@ -5,7 +5,11 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
-    from hpo.serve.aws.creating import read_tables as read_tables, start_left_behind as start_left_behind
+    from hpo.serve.aws.creating import (
+        read_tables as read_tables,
+        settings_tables as settings_tables,
+        start_left_behind as start_left_behind,
+    )
     from hpo.serve.aws.door import AwsDoor as AwsDoor
     from hpo.serve.aws.errors import ServiceError as ServiceError
     from hpo.serve.aws.keys import AccessKey as AccessKey, Keys as Keys, read_keys as read_keys

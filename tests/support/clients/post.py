@@ -1,12 +1,16 @@
-"""The AWS post's steps with the unmodified SDK: tune XGBoost with Hyperband, wait, describe, and read the analytics.
+"""The AWS post's notebook with the unmodified SDK: train XGBoost on one instance and on several, tune it, and analyse.
 
-`python post.py BUCKET JOB` with AWS_ENDPOINT_URL_SAGEMAKER and AWS_ENDPOINT_URL_S3 set; prints JSON.
+`python post.py BUCKET JOB` with AWS_ENDPOINT_URL_SAGEMAKER and others set; prints JSON. What a notebook finds in its
+environment is there: a file that names its role, which is `RESOURCE_METADATA` here, since the service's own place is
+root's, and a default bucket in the SDK's file of defaults.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
+from typing import Any
 
 import boto3
 import sagemaker
@@ -21,51 +25,87 @@ from sagemaker.tuner import (
     StrategyConfig,
 )
 
-bucket, name = sys.argv[1:]
-session = sagemaker.Session(boto3.Session(region_name="us-east-1"), default_bucket=bucket)
-estimator = Estimator(
-    image_uri=sagemaker.image_uris.retrieve("xgboost", "us-east-1", "1.7-1"),
-    role="arn:aws:iam::111122223333:role/anybody",
-    instance_count=2,
-    instance_type="ml.m5.xlarge",
-    output_path=f"s3://{bucket}/models",
-    sagemaker_session=session,
-    hyperparameters={"objective": "binary:logistic", "eval_metric": "auc"},
-)
+sagemaker.session.NOTEBOOK_METADATA_FILE = os.environ["RESOURCE_METADATA"]
+name = sys.argv[2]
+role = sagemaker.get_execution_role()
+bucket = sagemaker.Session().default_bucket()
+assert bucket == sys.argv[1]
+
+
+def estimator(instances: int = 1) -> Estimator:
+    made = Estimator(
+        sagemaker.image_uris.retrieve("xgboost", boto3.Session().region_name, "latest"),
+        role,
+        instance_count=instances,
+        instance_type="ml.m5.2xlarge",
+        output_path=f"s3://{bucket}/models",
+        sagemaker_session=sagemaker.Session(),
+    )
+    made.set_hyperparameters(
+        eval_metric="auc", objective="binary:logistic", num_round=6, rate_drop=0.0, tree_method="exact", eta=0.3
+    )
+    return made
+
+
+inputs = {
+    "train": TrainingInput(distribution="ShardedByS3Key", s3_data=f"s3://{bucket}/bank/train", content_type="csv"),
+    "validation": TrainingInput(s3_data=f"s3://{bucket}/bank/validation/", content_type="csv"),
+}
+
+
+def columns(frame: Any) -> dict[str, list[Any]]:
+    return {str(column): frame[column].tolist() for column in frame}
+
+
+alone, several = estimator(), estimator(2)
+alone.fit(inputs, job_name=f"{name}-1", wait=True)
+one = alone.training_job_analytics.dataframe(force_refresh=False)
+several.fit(inputs, job_name=f"{name}-2", wait=True)
+two = several.training_job_analytics.dataframe(force_refresh=True)
 tuner = HyperparameterTuner(
-    estimator,
+    several,
     "validation:auc",
-    {"eta": ContinuousParameter(0.01, 1, scaling_type="Logarithmic"), "max_depth": IntegerParameter(1, 6)},
-    strategy="Hyperband",
-    strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=9, min_resource=1)),
+    {
+        "num_round": IntegerParameter(6, 12),
+        "eta": ContinuousParameter(0, 1),
+        "min_child_weight": ContinuousParameter(1, 10),
+        "colsample_bylevel": ContinuousParameter(0, 1),
+    },
     max_jobs=9,
     max_parallel_jobs=2,
-    random_seed=7,
-    base_tuning_job_name="post",
+    strategy="Hyperband",
+    early_stopping_type="Off",
+    strategy_config=StrategyConfig(hyperband_strategy_config=HyperbandStrategyConfig(max_resource=9, min_resource=1)),
+    base_tuning_job_name=name,
 )
-inputs = {
-    channel: TrainingInput(f"s3://{bucket}/bank/{channel}", content_type="text/csv")
-    for channel in ("train", "validation")
-}
-tuner.fit(inputs, job_name=name, wait=False)
-tuner.wait()
-described = tuner.describe()
-again = HyperparameterTuner.attach(name, sagemaker_session=session)
-frame = again.analytics().dataframe()
-best = tuner.best_training_job()
-curve = TrainingJobAnalytics(best, metric_names=["validation:auc"], sagemaker_session=session).dataframe()
-training = session.describe_training_job(best)
+tuner.fit(inputs, include_cls_metadata=False, wait=True)
+tuning = tuner.latest_tuning_job.job_name
+status = boto3.client("sagemaker").describe_hyper_parameter_tuning_job(HyperParameterTuningJobName=tuning)
+again = HyperparameterTuner.attach(tuning_job_name=tuning)
+value = again.describe()["BestTrainingJob"]["FinalHyperParameterTuningJobObjectiveMetric"]["Value"]
+trials = sagemaker.HyperparameterTuningJobAnalytics(tuning).dataframe()
+best = again.best_training_job()
+attached = again.best_estimator()
+training = sagemaker.Session().describe_training_job(best)
 sys.stdout.write(
     "\n"
     + json.dumps(
         {
-            "status": described["HyperParameterTuningJobStatus"],
-            "trials": len(frame),
-            "best": best,
-            "value": described["BestTrainingJob"]["FinalHyperParameterTuningJobObjectiveMetric"]["Value"],
-            "largest": float(frame["FinalObjectiveValue"].max()),
-            "curve": curve["value"].tolist(),
+            "role": role,
+            "tuning": tuning,
+            "status": status["HyperParameterTuningJobStatus"],
+            "trials": len(trials),
+            "largest": float(
+                trials.sort_values(by=["FinalObjectiveValue"], ascending=False)["FinalObjectiveValue"].iloc[0]
+            ),
+            "seconds": float(trials["TrainingElapsedTimeSeconds"].mean()),
+            "value": value,
+            "one": columns(one),
+            "two": columns(two),
+            "curve": columns(TrainingJobAnalytics(best).dataframe()),
             "artifact": training["ModelArtifacts"]["S3ModelArtifacts"],
+            "model": attached.model_data,
+            "hyperparameters": attached.hyperparameters(),
             "workers": training["ResourceConfig"]["InstanceCount"],
         }
     )

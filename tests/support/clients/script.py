@@ -51,6 +51,7 @@ tuner = HyperparameterTuner(
 tuner.fit({"train": f"s3://{bucket}/bank/train"}, job_name=name, wait=True)
 trials = tuner.analytics().dataframe()
 described = session.describe_training_job(f"{name}-once")
+attached = tuner.best_estimator()
 sys.stdout.write(
     "\n"
     + json.dumps(
@@ -59,6 +60,8 @@ sys.stdout.write(
             "loss": described["FinalMetricDataList"][0]["Value"],
             "tuned": tuner.describe()["HyperParameterTuningJobStatus"],
             "values": trials["FinalObjectiveValue"].tolist(),
+            "curve": once.training_job_analytics.dataframe()["metric_name"].tolist(),
+            "attached": [attached.entry_point, attached.hyperparameters()["epochs"], attached.hyperparameters()["lr"]],
             "workers": described["ResourceConfig"]["InstanceCount"],
         }
     )

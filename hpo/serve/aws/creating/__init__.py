@@ -11,6 +11,11 @@ if TYPE_CHECKING:
         request_of as request_of,
         start_left_behind as start_left_behind,
     )
+    from hpo.serve.aws.creating.settings import (
+        OBJECTIVE as OBJECTIVE,
+        PROGRAM as PROGRAM,
+        settings_tables as settings_tables,
+    )
     from hpo.serve.aws.creating.tables import Tables as Tables, read_tables as read_tables
 
 load_when_used(__name__)

@@ -8,6 +8,7 @@ from typing import Any
 from hpo.estimators import put_together
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
 from hpo.serve.aws.creating.estimators import Definition, channels_of, trainer_of
+from hpo.serve.aws.creating.settings import HYPERPARAMETERS, PREFIX, check_fields
 from hpo.serve.aws.creating.tables import Tables
 from hpo.serve.aws.errors import invalid
 from hpo.strategies import (
@@ -29,6 +30,7 @@ def training_of(request: Mapping[str, Any], tables: Tables, store: str | None) -
         ServiceError: it asks for what is not here, naming the field.
         WarmbandError: a value is wrong.
     """
+    check_fields(request)
     trainer = trainer_of(request, request.get("HyperParameters", {}), "", tables)
     made = TrainingJob(
         trainer,
@@ -48,6 +50,7 @@ def tuning_of(request: Mapping[str, Any], tables: Tables, store: str | None) -> 
         ServiceError: it asks for what is not here, naming the field.
         WarmbandError: a value is wrong.
     """
+    check_fields(request)
     config = request["HyperParameterTuningJobConfig"]
     several = request.get("TrainingJobDefinitions")
     definitions: list[Definition] = list(several or [request.get("TrainingJobDefinition") or {}])
@@ -58,6 +61,11 @@ def tuning_of(request: Mapping[str, Any], tables: Tables, store: str | None) -> 
         raise invalid("HyperParameterTuningJobObjective is missing; give Type and MetricName")
     if len({each["Type"] for each in wanted}) > 1:
         raise invalid("TuningObjective.Type differs between TrainingJobDefinitions, which are compared; give one")
+    for member in ("InputDataConfig", "OutputDataConfig"):
+        if any(each.get(member) != definitions[0].get(member) for each in definitions):
+            raise invalid(
+                f"{member} differs between TrainingJobDefinitions, which train on the same channels; give one"
+            )
     metrics = [each["MetricName"] for each in wanted]
     trainers = [
         trainer_of(each, each.get("StaticHyperParameters", {}), metric, tables)
@@ -138,6 +146,11 @@ def _ranges(given: Mapping[str, Any]) -> dict[str, ParameterRange]:
             found[each["Name"]] = kind(least, most, each.get("ScalingType", "Auto"))
     for each in given.get("CategoricalParameterRanges", ()):
         found[each["Name"]] = CategoricalParameter([_unquoted(value) for value in each["Values"]])
+    if own := [name for name in found if name.startswith(PREFIX) or name in HYPERPARAMETERS]:
+        raise invalid(
+            f"ParameterRanges has {own[0]!r}, and names that begin with {PREFIX} are the SDK's own, the same for all "
+            "trainings; give its value in StaticHyperParameters, or rename it"
+        )
     return found
 
 

@@ -16,20 +16,26 @@ from typing import Any
 
 from ray.train import ScalingConfig
 
-from hpo.serve.aws.creating.tables import Tables
+from hpo.serve.aws.creating.container_paths import with_own_folders
+from hpo.serve.aws.creating.distributions import Distribution, distribution_of
+from hpo.serve.aws.creating.settings import (
+    LOG_LEVEL,
+    MPI_OPTIONS,
+    OBJECTIVE,
+    PREFIX,
+    PROGRAM,
+    REGION,
+    SOURCE,
+    check_hyperparameters,
+)
+from hpo.serve.aws.creating.tables import Instance, Tables
 from hpo.serve.aws.errors import ServiceError, invalid
 from trainers import Channel, Folder, ScriptTrainer, XGBoostTrainer, storage
-from trainers.errors import WarmbandError
+from trainers.errors import ConfigurationError, WarmbandError
 from trainers.home import home
 from trainers.trainer import Trainer
 
-_OWN = "sagemaker_"
-"""What hyperparameters begin with that are for the service's containers."""
-_LAUNCHERS = {
-    "sagemaker_torch_distributed_enabled": "torchrun",
-    "sagemaker_pytorch_ddp_enabled": "torchrun",
-    "sagemaker_mpi_enabled": "mpirun",
-}
+_USUAL_LOG_LEVEL = 20  # INFO, as `SM_LOG_LEVEL` is anyhow.
 MOST_SOURCE = 1 << 30
 """Bytes that the files of a source folder may have together."""
 
@@ -53,17 +59,23 @@ def trainer_of(definition: Definition, hyperparameters: Mapping[str, str], objec
     if algorithm is None:
         raise invalid("AlgorithmSpecification is missing; give TrainingImage and TrainingInputMode")
     image = algorithm.get("TrainingImage") or algorithm.get("AlgorithmName") or ""
-    kind = "script" if "sagemaker_program" in hyperparameters else tables.image(image)
+    kind = "script" if PROGRAM in hyperparameters else tables.image(image)
     if kind is None:
         raise invalid(
             f"TrainingImage {image!r} is in no table, so that nothing here trains it; name it in the file of "
             "hpo serve --aws-tables"
         )
-    scaling = _scaling(definition, tables)
-    own = {name: _value(text) for name, text in hyperparameters.items() if not name.startswith(_OWN)}
+    given = {name: _value(text) for name, text in hyperparameters.items() if name != OBJECTIVE}
+    check_hyperparameters(given)
     if kind == "xgboost":
-        return _xgboost(own, scaling, objective)
-    return _script(own, hyperparameters, definition, scaling, tables)
+        if (asked := distribution_of(given, "", instances=2, gpus=0)) != Distribution():
+            raise invalid(
+                f"HyperParameters ask for launcher {asked.launcher!r}, and image {image!r} runs no program: its "
+                "workers add up over AllReduce; leave distribution out"
+            )
+        own = {name: value for name, value in given.items() if not name.startswith(PREFIX)}
+        return _xgboost(own, _scaling(definition, tables), objective)
+    return _script(given, definition, image, tables)
 
 
 def _xgboost(own: dict[str, Any], scaling: ScalingConfig, objective: str) -> XGBoostTrainer:
@@ -77,49 +89,105 @@ def _xgboost(own: dict[str, Any], scaling: ScalingConfig, objective: str) -> XGB
     return XGBoostTrainer(scaling=scaling, hyperparameters=own)
 
 
-def _script(
-    own: dict[str, Any],
-    told: Mapping[str, str],
-    definition: Definition,
-    scaling: ScalingConfig,
-    tables: Tables,
-) -> ScriptTrainer:
-    program, source = (_text(told.get(name, "")) for name in ("sagemaker_program", "sagemaker_submit_directory"))
+def _script(given: dict[str, Any], definition: Definition, image: str, tables: Tables) -> ScriptTrainer:
+    program, source = (str(given.get(name, "")) for name in (PROGRAM, SOURCE))
     if not program or not source:
         raise invalid(
-            "HyperParameters name no program: an image that runs scripts takes sagemaker_program and "
-            "sagemaker_submit_directory, which the SDK's estimators set from entry_point and source_dir"
+            f"HyperParameters name no program: an image that runs scripts takes {PROGRAM} and {SOURCE}, which the "
+            "SDK's estimators set from entry_point and source_dir"
         )
     if not tables.allow_code:
         raise ServiceError(
             "AccessDeniedException", "programs of clients do not run here: the server has to have --allow-code", 403
         )
-    launcher = next((one for flag, one in _LAUNCHERS.items() if _value(told.get(flag, "false")) is True), "python")
-    return ScriptTrainer(
-        program,
-        source_dir=_source(source),
-        launcher=launcher,
-        scaling=scaling,
-        hyperparameters=own,
-        metric_definitions=definition["AlgorithmSpecification"].get("MetricDefinitions"),
-        environment=definition.get("Environment"),
-    )
+    _check_modes(definition)
+    _check_checkpoints(definition)
+    instance, instances = _instances(definition, tables)
+    distribution = distribution_of(given, image, instances, instance.gpus)
+    level, region = given.get(LOG_LEVEL, _USUAL_LOG_LEVEL), given.get(REGION)
+    own = {name: value for name, value in given.items() if not name.startswith(PREFIX)}
+    environment = {
+        **({"SM_LOG_LEVEL": str(level)} if level != _USUAL_LOG_LEVEL else {}),
+        **({"SAGEMAKER_REGION": str(region)} if region else {}),
+        **definition.get("Environment", {}),
+    }
+    try:
+        return ScriptTrainer(
+            program,
+            source_dir=_source(source),
+            launcher=distribution.launcher,
+            processes_per_worker=distribution.processes,
+            parameter_servers=distribution.servers,
+            scaling=_scaling(
+                definition, tables, servers=distribution.servers, together=distribution.launcher.startswith("mpirun")
+            ),
+            hyperparameters=with_own_folders(own, image),
+            metric_definitions=definition["AlgorithmSpecification"].get("MetricDefinitions"),
+            environment=environment,
+        )
+    except ConfigurationError as error:
+        if distribution.launcher.startswith("mpirun ") and "launcher" in str(error):
+            raise invalid(f"hyperparameter {MPI_OPTIONS} is {given[MPI_OPTIONS]!r}: {error}") from None
+        raise
 
 
-def _scaling(definition: Definition, tables: Tables) -> ScalingConfig:
+def _check_modes(definition: Definition) -> None:
+    """Refuse pipes, which a program would look for in place of files."""
+    modes = {"TrainingInputMode": definition["AlgorithmSpecification"].get("TrainingInputMode")}
+    modes |= {
+        f"InputMode of channel {each['ChannelName']!r}": each.get("InputMode")
+        for each in definition.get("InputDataConfig", ())
+    }
+    for field, mode in modes.items():
+        if mode == "Pipe":
+            raise invalid(f"{field} is 'Pipe', and a program is given files; give File or FastFile")
+
+
+def _check_checkpoints(definition: Definition) -> None:
+    """Refuse a folder with checkpoints of an earlier training, from which the service would go on."""
+    uri = definition.get("CheckpointConfig", {}).get("S3Uri", "")
+    try:
+        names = storage.names(uri) if uri else []
+    except WarmbandError as error:
+        raise invalid(f"CheckpointConfig.S3Uri is {uri!r}, which cannot be looked into: {error}") from None
+    if names:
+        raise invalid(
+            f"CheckpointConfig.S3Uri is {uri!r} and has {names[0]!r}, from which this training would not go on; give "
+            "it as a channel, and read that in the program, or give an empty folder"
+        )
+
+
+def _instances(definition: Definition, tables: Tables) -> tuple[Instance, int]:
+    """Resources of an instance, and the number of instances."""
     asked = definition.get("HyperParameterTuningResourceConfig") or definition.get("ResourceConfig") or {}
-    if groups := asked.get("InstanceGroups") or asked.get("InstanceConfigs"):
-        raise invalid(f"InstanceGroups and InstanceConfigs are not here ({len(groups)} given); give one InstanceType")
     name, count = str(asked.get("InstanceType", "ml.m5.large")), int(asked.get("InstanceCount", 1))
     if count < 1:
         raise invalid(f"InstanceCount is {count}; give the number of workers, 1 or more")
     found = tables.instance(name)
     if found is None:
         raise invalid(f"InstanceType {name!r} is in no table; name it in the file of hpo serve --aws-tables")
-    resources: dict[str, float] = {"CPU": found.cpus}
-    if found.gpus:
-        resources["GPU"] = found.gpus
-    return ScalingConfig(num_workers=count, use_gpu=bool(found.gpus), resources_per_worker=resources)
+    return found, count
+
+
+def _scaling(definition: Definition, tables: Tables, *, servers: int = 0, together: bool = False) -> ScalingConfig:
+    """The workers of a definition.
+
+    Args:
+        definition: of a training.
+        tables: of instance types.
+        servers: parameter servers, one beside the worker of each instance; the two share its cores.
+        together: whether all workers have to be on one node.
+    """
+    instance, count = _instances(definition, tables)
+    resources: dict[str, float] = {"CPU": instance.cpus / 2 if servers else instance.cpus}
+    if instance.gpus:
+        resources["GPU"] = instance.gpus
+    return ScalingConfig(
+        num_workers=count + servers,
+        use_gpu=bool(instance.gpus),
+        resources_per_worker=resources,
+        **({"placement_strategy": "STRICT_PACK"} if together and count > 1 else {}),
+    )
 
 
 def channels_of(definition: Definition, trainer: Trainer) -> dict[str, Any] | None:
@@ -133,11 +201,9 @@ def channels_of(definition: Definition, trainer: Trainer) -> dict[str, Any] | No
     for channel in definition.get("InputDataConfig", ()):
         name, source = channel["ChannelName"], channel["DataSource"].get("S3DataSource")
         if source is None:
-            raise invalid(f"channel {name!r} has a FileSystemDataSource, and S3DataSource alone is here")
+            raise invalid(f"channel {name!r} has no S3DataSource; give one")
         if source["S3DataType"] not in ("S3Prefix", "ManifestFile"):
             raise invalid(f"channel {name!r} has S3DataType {source['S3DataType']!r}; give S3Prefix or ManifestFile")
-        if channel.get("RecordWrapperType", "None") != "None":
-            raise invalid(f"channel {name!r} has RecordWrapperType {channel['RecordWrapperType']!r}; give None")
         uri, dealt = source["S3Uri"], source.get("S3DataDistributionType", "FullyReplicated")
         if isinstance(trainer, ScriptTrainer):
             found[name] = Folder(uri, dealt)
@@ -162,7 +228,7 @@ def _source(uri: str) -> str:
     try:
         packed = storage.read(uri)
     except WarmbandError as error:
-        raise invalid(f"sagemaker_submit_directory {uri!r} cannot be read: {error}") from None
+        raise invalid(f"{SOURCE} {uri!r} cannot be read: {error}") from None
     folder = home() / "serve" / "sources" / hashlib.blake2b(packed, digest_size=16).hexdigest()
     if folder.is_dir():
         return str(folder)
@@ -181,10 +247,10 @@ def _unpack(packed: bytes, uri: str, folder: Path) -> None:
     try:
         with tarfile.open(fileobj=io.BytesIO(packed), mode="r:*") as archive:
             if sum(member.size for member in archive.getmembers()) > MOST_SOURCE:
-                raise invalid(f"sagemaker_submit_directory {uri!r} has more than {MOST_SOURCE >> 20} MiB of files")
+                raise invalid(f"{SOURCE} {uri!r} has more than {MOST_SOURCE >> 20} MiB of files")
             archive.extractall(folder, filter="data")
     except (tarfile.TarError, OSError, EOFError) as error:
-        raise invalid(f"sagemaker_submit_directory {uri!r} is no archive of tar: {error}") from None
+        raise invalid(f"{SOURCE} {uri!r} is no archive of tar: {error}") from None
 
 
 def _value(text: str) -> Any:
@@ -194,7 +260,3 @@ def _value(text: str) -> Any:
     except (ValueError, RecursionError):
         return text
     return found if isinstance(found, str | int | float | bool | list) else text
-
-
-def _text(value: str) -> str:
-    return str(_value(value))

@@ -82,14 +82,45 @@ IMAGES = (
 )
 """Of the service's own images."""
 
+_UP_TO_EIGHT = {1: "xlarge 2xlarge 4xlarge 8xlarge 16xlarge", 4: "12xlarge 24xlarge", 8: "48xlarge"}
+
+GPUS: dict[str, dict[int, str]] = {
+    "ml.p2": {1: "xlarge", 8: "8xlarge", 16: "16xlarge"},
+    "ml.p3": {1: "2xlarge", 4: "8xlarge", 8: "16xlarge"},
+    "ml.p3dn": {8: "24xlarge"},
+    "ml.p4d": {8: "24xlarge"},
+    "ml.p4de": {8: "24xlarge"},
+    "ml.p5": {1: "4xlarge", 8: "48xlarge"},
+    "ml.p5e": {8: "48xlarge"},
+    "ml.p5en": {8: "48xlarge"},
+    "ml.p6-b200": {8: "48xlarge"},
+    "ml.p6-b300": {8: "48xlarge"},
+    "ml.g4dn": {1: "xlarge 2xlarge 4xlarge 8xlarge 16xlarge", 4: "12xlarge"},
+    "ml.g5": _UP_TO_EIGHT,
+    "ml.g6": _UP_TO_EIGHT,
+    "ml.g6e": _UP_TO_EIGHT,
+}
+"""Sizes of each family of instances by their GPUs.
+
+Up to ml.p5 and ml.g5 as `instance_gpu_info.json` of the SDK (2.257) has them, the later ones as EC2's pages of
+accelerated instances have them: https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html.
+"""
+
 INSTANCES = (
-    Instance(match="ml.p[0-9]*", gpus=1),
-    Instance(match="ml.g[0-9]*", gpus=1),
-    Instance(match="ml.*"),
+    *(
+        Instance(match=f"{family}.{size}", gpus=gpus)
+        for family, sizes in GPUS.items()
+        for gpus, names in sizes.items()
+        for size in names.split()
+    ),
+    *(Instance(match=f"ml.{family}[0-9]*") for family in "cmrt"),
     Instance(match="local_gpu", gpus=1),
     Instance(match="local"),
 )
-"""A worker holds one CPU whatever the type, so that a laptop has room for those that a script names."""
+"""A worker holds one CPU whatever the type, so that a laptop has room for those that a script names, and all GPUs.
+
+Types with accelerators that are not listed, such as ml.trn1.32xlarge, are in the user's own table or refused.
+"""
 
 
 def read_tables(path: Path | None, *, allow_code: bool = False) -> Tables:

@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hpo.record import JobRow, Key, TrialQuery, TrialRow, is_training
 from hpo.sagemaker import describe_training, read_training, stop_trial, training_job_statuses, tuned_trials
-from hpo.serve.aws.creating import create_training_job, request_of
+from hpo.serve.aws.creating import OBJECTIVE, PROGRAM, create_training_job, request_of
 from hpo.serve.aws.errors import invalid
 from hpo.serve.aws.operations.caller import TRAINING, TUNING, Caller, create_once
 from hpo.serve.aws.operations.paging import behind, descending, found_page, span, within
-from hpo.serve.aws.operations.tuning_jobs import BY, delete_job, stop_job, with_resources
+from hpo.serve.aws.operations.tuning_jobs import BY, delete_job, stop_job, texts, with_resources
 from trainers.errors import ConfigurationError
-from trainers.parts import ESTIMATOR
+from trainers.parts import ESTIMATOR, of_one
 
 _NAME, _STATUS = "TrainingJobName", "TrainingJobStatus"
-_ASKED = (
-    "AlgorithmSpecification",
-    "RoleArn",
-    "InputDataConfig",
-    "OutputDataConfig",
-    "ResourceConfig",
-    "VpcConfig",
-    "StoppingCondition",
-    "EnableNetworkIsolation",
-    "EnableInterContainerTrafficEncryption",
-    "EnableManagedSpotTraining",
-    "CheckpointConfig",
-    "Environment",
-    "RetryStrategy",
-)
-"""Members of the response that say what was asked for."""
 
 
 def create(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:
@@ -49,7 +34,12 @@ def described(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:
     response["ResourceConfig"] = {**response["ResourceConfig"], "VolumeSizeInGB": 0}
     if asked is not None:
         part = asked if trial is None else _definition(asked, trial)
-        response |= {member: part[member] for member in _ASKED if member in part}
+        measured = response["AlgorithmSpecification"]["MetricDefinitions"]
+        # What was asked for is told again, with the members that the answer's shape has.
+        response |= {**part, _NAME: response[_NAME], "HyperParameters": _sent(part, job, trial)}
+        # The SDK's analytics ask for the metrics that stand here, also where an algorithm has its own.
+        response["AlgorithmSpecification"] = {"MetricDefinitions": measured, **response["AlgorithmSpecification"]}
+        response["OutputDataConfig"] = {"KmsKeyId": "", **response["OutputDataConfig"]}  # `Estimator.attach` reads it.
     if trial is not None:
         response["TuningJobArn"] = caller.arn(TUNING, job.name)
     return {**response, "TrainingJobArn": caller.arn(TRAINING, request[_NAME])}
@@ -125,6 +115,25 @@ def _trainings(caller: Caller, request: Mapping[str, Any], by: str) -> Iterator[
 
 def _training_line(caller: Caller, job: JobRow) -> dict[str, Any]:
     return describe_training(job, next(iter(tuned_trials(caller.store, job.name)), None))
+
+
+def _sent(part: Mapping[str, Any], job: JobRow, trial: TrialRow | None) -> dict[str, str]:
+    """The hyperparameters of a training as its client sends them, so that the SDK can make an estimator of them.
+
+    Args:
+        part: of the request, the definition of the training.
+        job: the training job, or the tuning job of the trial.
+        trial: the trial; None for a training job.
+    """
+    if trial is None:
+        return dict(part.get("HyperParameters", {}))
+    static = part.get("StaticHyperParameters", {})
+    several = ESTIMATOR in trial.hyperparameters
+    tuned = of_one(part["DefinitionName"], trial.hyperparameters) if several else trial.hyperparameters
+    # The SDK's estimators of programs read each value as JSON.
+    written = {name: json.dumps(value) for name, value in tuned.items()} if PROGRAM in static else texts(tuned)
+    objective = part.get("TuningObjective", {}).get("MetricName") or job.spec["objective_metric_name"]
+    return {**static, **written, OBJECTIVE: objective}
 
 
 def _definition(asked: Mapping[str, Any], trial: TrialRow) -> dict[str, Any]:

@@ -7,8 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from hpo.record import JobRow, Key, Store, TrialQuery, TrialRow, is_training, status_and_reason, when
-from hpo.sagemaker import counters, describe, describe_trial, overviews, training_job_statuses, tuned_trials
-from hpo.serve.aws.creating import create_tuning_job, request_of
+from hpo.sagemaker import (
+    counters,
+    describe,
+    describe_trial,
+    overviews,
+    printed_metric,
+    training_job_statuses,
+    tuned_trials,
+)
+from hpo.serve.aws.creating import OBJECTIVE, create_tuning_job, request_of
 from hpo.serve.aws.errors import ServiceError, invalid
 from hpo.serve.aws.operations.caller import TRAINING, TUNING, Caller, create_once
 from hpo.serve.aws.operations.paging import descending, found_page, page, within
@@ -194,18 +202,12 @@ def _fill_definitions(response: dict[str, Any], job: JobRow) -> None:
 def _with_objective(definition: Mapping[str, Any], job: JobRow) -> dict[str, Any]:
     metric = definition.get("TuningObjective", {}).get("MetricName") or job.spec["objective_metric_name"]
     static = definition.get("StaticHyperParameters", {})
-    algorithm = {"MetricDefinitions": [_printed(metric)], **definition.get("AlgorithmSpecification", {})}
+    algorithm = {"MetricDefinitions": [printed_metric(metric)], **definition.get("AlgorithmSpecification", {})}
     return {
         **with_resources(definition),
         "AlgorithmSpecification": algorithm,
-        "StaticHyperParameters": {**static, "_tuning_objective_metric": metric},
+        "StaticHyperParameters": {**static, OBJECTIVE: metric},
     }
-
-
-def _printed(metric: str) -> dict[str, str]:
-    """How the service's XGBoost prints a metric."""
-    number = r"([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)"
-    return {"Name": metric, "Regex": f".*\\[[0-9]+\\].*#011{metric.replace(':', '-')}:{number}.*"}
 
 
 def _complete(response: dict[str, Any], job: JobRow) -> None:

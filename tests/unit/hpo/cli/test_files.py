@@ -8,10 +8,11 @@ from typing import Any, get_args
 import pytest
 
 from hpo import HyperparameterTuner
-from hpo.cli.reference import OPTIONS, options_table, reference, rest_table, with_rest_table
+from hpo.cli.reference import OPTIONS, options_table, reference, rest_table, with_rest_table, with_sagemaker_tables
 from hpo.cli.views import ago, value_text
 from hpo.job_file.models import JobSpec
 from hpo.job_file.reading import read_job
+from hpo.serve import settings_tables
 from tests.support import yaml_text
 from tests.support.listed import hpo
 from tests.support.refusals import mentions
@@ -77,6 +78,9 @@ def test_the_reference_is_as_the_code_says() -> None:
     page = (ROOT / "docs" / "serve.md").read_text()
     assert rest_table() in page, "docs/serve.md is out of date: run `make docs`"
     assert with_rest_table(page) == page
+    sagemaker = (ROOT / "docs" / "sagemaker-clients.md").read_text()
+    assert with_sagemaker_tables(sagemaker) == sagemaker, "docs/sagemaker-clients.md is out of date: run `make docs`"
+    assert settings_tables() in sagemaker, "the page has lost the place of its tables"
     [stop] = [line for line in page.splitlines() if line.startswith("| `POST` | `/api/jobs/{job}/stop` | ")]
     assert stop.endswith(" | act |")
     assert "| `GET` | `/api/jobs/{job}/gangs` | " in page

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -375,3 +378,62 @@ def test_a_description_says_what_was_asked_for(client: Client, monkeypatch: pyte
     assert trial["AlgorithmSpecification"]["TrainingImage"] == "xgboost:1.7-1"
     assert (trial["ResourceConfig"]["InstanceType"], trial["ResourceConfig"]["InstanceCount"]) == ("ml.m5.large", 2)
     assert trial["StoppingCondition"]["MaxRuntimeInSeconds"] == 600
+    assert trial["OutputDataConfig"]["KmsKeyId"] == "", "the SDK's attach reads it"
+    assert trial["HyperParameters"] == {
+        "eval_metric": "auc",
+        "eta": "0.123456",
+        "max_depth": "0",
+        "booster": "[b]dart[/]",
+        "_tuning_objective_metric": "validation:auc",
+    }
+    definition["StaticHyperParameters"] = {"sagemaker_program": '"train.py"', "epochs": "3"}
+    program = client().describe_training_job(TrainingJobName="bank-000")["HyperParameters"]
+    assert program.pop("_tuning_objective_metric") == "validation:auc"
+    values = {"sagemaker_program": "train.py", "epochs": 3, "eta": 0.123456, "max_depth": 0, "booster": "[b]dart[/]"}
+    assert {name: json.loads(text) for name, text in program.items()} == values, "as the SDK's programs read them"
+
+
+def measured(client: Client, name: str) -> dict[str, list[float]]:
+    """The metrics of a training by the calls of the SDK's `TrainingJobAnalytics(name).dataframe()`."""
+    found = client().describe_training_job(TrainingJobName=name)
+    names = [each["Name"] for each in found["AlgorithmSpecification"]["MetricDefinitions"]]
+    span = {"StartTime": found["TrainingStartTime"], "EndTime": found["TrainingEndTime"] + timedelta(minutes=1)}
+    values = {}
+    for metric in names:
+        points = client("cloudwatch").get_metric_statistics(
+            Namespace="/aws/sagemaker/TrainingJobs",
+            MetricName=metric,
+            Dimensions=[{"Name": "TrainingJobName", "Value": name}],
+            Period=60,
+            Statistics=["Average"],
+            **span,
+        )["Datapoints"]
+        values[metric] = [point["Average"] for point in points]
+    return values
+
+
+@pytest.mark.parametrize("created", ["by a request", "elsewhere"])
+def test_the_analytics_of_a_training_find_its_metrics(
+    store: Store, client: Client, created: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if created == "by a request":
+        algorithm = {"TrainingImage": "xgboost:latest", "TrainingInputMode": "File"}
+        asked = {"TrainingJobDefinition": {"AlgorithmSpecification": algorithm, "OutputDataConfig": {}}}
+        monkeypatch.setattr("hpo.serve.aws.operations.training_jobs.request_of", lambda job: asked)
+    at = next(trial.started_at for trial in store.trials("bank") if trial.trial_id == "bank-000")
+    assert at is not None
+    with store.writer("bank") as writer:
+        row = report(1, 0.7, trial_id="bank-000", at=at + 1)
+        writer.report(replace(row, metrics={"validation:auc": 0.7, "test:logloss": 0.3, "broken": math.nan}))
+    assert measured(client, "bank-000") == {"validation:auc": [0.7], "test:logloss": [0.3], "broken": []}
+    assert measured(client, "bank-001") == {"validation:auc": []}, "it has reported nothing, and has its objective"
+
+
+def test_the_metrics_of_a_program_are_those_that_it_prints(store: Store, client: Client) -> None:
+    printed = [{"Name": "loss", "Regex": "loss=(.*)"}]
+    estimator = {**spec()["estimator"], "trainer": "trainers.script.trainer:ScriptTrainer"}
+    estimator["options"] = {"metric_definitions": printed}
+    changed = {"estimator": estimator, "objective_metric_name": "loss"}
+    job(store, "program", values=[0.5], spec=changed)
+    found = client().describe_training_job(TrainingJobName="program-000")["AlgorithmSpecification"]
+    assert found["MetricDefinitions"] == printed

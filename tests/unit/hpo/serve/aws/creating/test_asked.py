@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import json
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,12 @@ def test_several_definitions_are_one_search(data: Path, tables: Tables) -> None:
     ]
     made, _ = tuning_of(request, tables, None)
     assert {"deep.eta", "flat.eta", "estimator"} <= made.settings.ranges.keys()
+    request["TrainingJobDefinitions"][1]["InputDataConfig"] = one["InputDataConfig"][:1]
+    with refuses(ServiceError, field=("InputDataConfig", "TrainingJobDefinitions")):
+        tuning_of(request, tables, None)
+    request["TrainingJobDefinitions"][1] |= {"InputDataConfig": one["InputDataConfig"], "EnableNetworkIsolation": True}
+    with refuses(ServiceError, field="TrainingJobDefinitions.EnableNetworkIsolation", value=True):
+        tuning_of(request, tables, None)
 
 
 def source(folder: Path) -> str:
@@ -195,6 +202,93 @@ def test_a_program_comes_from_its_archive(data: Path, tables: Tables) -> None:
     assert again.settings.estimator.source_dir == trainer.source_dir
 
 
+def test_what_is_harmless_is_kept(data: Path, tables: Tables) -> None:
+    asked = training(
+        data,
+        VpcConfig={"Subnets": ["subnet-1"], "SecurityGroupIds": ["sg-1"]},
+        EnableNetworkIsolation=False,
+        CheckpointConfig={"S3Uri": "s3://bucket/checkpoints", "LocalPath": "/opt/ml/checkpoints"},
+        DebugHookConfig={"S3OutputPath": "s3://bucket", "CollectionConfigurations": []},
+        DebugRuleConfigurations=[],
+        ProfilerConfig={"S3OutputPath": "s3://bucket", "DisableProfiler": False},
+        ProfilerRuleConfigurations=[{"RuleConfigurationName": "ProfilerReport"}],
+        RemoteDebugConfig={"EnableRemoteDebug": False},
+        Environment={"A": "1"},
+        RetryStrategy={"MaximumRetryAttempts": 3},
+    )
+    asked["OutputDataConfig"] |= {"KmsKeyId": "", "CompressionType": "GZIP"}
+    asked["ResourceConfig"] |= {"KeepAlivePeriodInSeconds": 600}
+    asked["HyperParameters"] |= {
+        "_tuning_objective_metric": "validation:auc",
+        "sagemaker_estimator_class_name": '"Estimator"',
+        "sagemaker_estimator_module": '"sagemaker.estimator"',
+    }
+    trainer = training_of(asked, tables, None)[0].settings.estimator
+    assert trainer.hyperparameters.keys() == {"objective", "eval_metric", "num_round", "eta"}
+
+
+def launched(
+    folder: Path, tables: Tables, instance: str, count: int, image: str = PYTORCH, **told: Any
+) -> ScriptTrainer:
+    """The trainer of a program with hyperparameters of the SDK's own."""
+    asked = script(folder)
+    asked["AlgorithmSpecification"]["TrainingImage"] = image
+    asked["ResourceConfig"] |= {"InstanceType": instance, "InstanceCount": count}
+    del asked["HyperParameters"]["sagemaker_torch_distributed_enabled"]
+    asked["HyperParameters"] |= {f"sagemaker_{name}": json.dumps(value) for name, value in told.items()}
+    trainer = training_of(asked, tables, None)[0].settings.estimator
+    assert isinstance(trainer, ScriptTrainer)
+    return trainer
+
+
+def test_a_process_runs_on_each_gpu_of_each_instance(data: Path, tables: Tables) -> None:
+    trainer = launched(data, tables, "ml.p3.8xlarge", 2, torch_distributed_enabled=True, instance_type="ml.p3.8xlarge")
+    assert (trainer.launcher, trainer.processes_per_worker) == ("torchrun", 4)
+    scaling = trainer.scaling
+    assert (scaling.num_workers, scaling.use_gpu, scaling.resources_per_worker) == (2, True, {"CPU": 1, "GPU": 4})
+
+
+def test_mpirun_has_its_processes_and_options_on_one_node(data: Path, tables: Tables) -> None:
+    options = {"mpi_num_of_processes_per_host": 2, "mpi_custom_mpi_options": "-verbose -x A=1"}
+    trainer = launched(data, tables, "ml.c5.xlarge", 3, mpi_enabled=True, **options)
+    assert (trainer.launcher, trainer.processes_per_worker) == ("mpirun -verbose -x A=1", 2)
+    assert (trainer.scaling.num_workers, trainer.scaling.placement_strategy) == (3, "STRICT_PACK")
+    with refuses(ServiceError, field="sagemaker_mpi_custom_mpi_options", value="-np 9"):
+        launched(data, tables, "ml.c5.xlarge", 1, mpi_enabled=True, mpi_custom_mpi_options="-np 9")
+
+
+def test_parameter_servers_share_the_cores_of_their_instances(data: Path, tables: Tables) -> None:
+    image = PYTORCH.replace("pytorch", "tensorflow")
+    trainer = launched(data, tables, "ml.c5.xlarge", 2, image, parameter_server_enabled=True)
+    assert (trainer.launcher, trainer.parameter_servers) == ("tensorflow", 2)
+    assert (trainer.scaling.num_workers, trainer.scaling.resources_per_worker) == (4, {"CPU": 0.5})
+    trainer = launched(data, tables, "ml.c5.xlarge", 2, image, multi_worker_mirrored_strategy_enabled=True)
+    assert (trainer.launcher, trainer.parameter_servers, trainer.scaling.num_workers) == ("tensorflow", 0, 2)
+
+
+def test_a_program_has_the_variables_of_its_request(data: Path, tables: Tables) -> None:
+    trainer = launched(data, tables, "ml.c5.xlarge", 1, container_log_level=10)
+    assert trainer.environment == {"SM_LOG_LEVEL": "10", "SAGEMAKER_REGION": "us-east-1"}
+    asked = script(data)
+    asked["Environment"] = {"SAGEMAKER_REGION": "mine", "A": "1"}
+    trainer = training_of(asked, tables, None)[0].settings.estimator
+    assert isinstance(trainer, ScriptTrainer)
+    assert trainer.environment == {"SAGEMAKER_REGION": "mine", "A": "1"}
+
+
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        ("AlgorithmSpecification.TrainingInputMode", ("TrainingInputMode", "Pipe", "File")),
+        ("InputDataConfig.1.InputMode", ("InputMode", "validation", "Pipe", "FastFile")),
+    ],
+)
+def test_pipes_are_for_rows_alone(data: Path, tables: Tables, path: str, names: tuple[str, ...]) -> None:
+    training_of(changed(training(data), path, "Pipe"), tables, None)
+    with refuses(ServiceError, field=names):
+        training_of(changed(script(data), path, "Pipe"), tables, None)
+
+
 def test_programs_run_where_the_server_allows_it(data: Path) -> None:
     with refuses(ServiceError, remedy="--allow-code") as refused:
         training_of(script(data), read_tables(None), None)
@@ -230,18 +324,47 @@ def changed(request: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
         ("AlgorithmSpecification", None, ("AlgorithmSpecification", "TrainingImage")),
         ("AlgorithmSpecification.TrainingImage", "me/other:1", ("TrainingImage", "me/other:1", "--aws-tables")),
         ("ResourceConfig.InstanceType", "t9.huge", ("InstanceType", "t9.huge", "--aws-tables")),
-        ("ResourceConfig.InstanceGroups", [{}], ("InstanceGroups", "InstanceConfigs", "InstanceType")),
+        ("ResourceConfig.InstanceType", "ml.trn1.32xlarge", ("InstanceType", "ml.trn1.32xlarge", "--aws-tables")),
+        ("ResourceConfig.InstanceGroups", [{}], ("ResourceConfig.InstanceGroups", "InstanceType", "InstanceCount")),
+        ("ResourceConfig.VolumeKmsKeyId", "key", ("ResourceConfig.VolumeKmsKeyId", "key")),
+        ("OutputDataConfig.KmsKeyId", "key", ("OutputDataConfig.KmsKeyId", "key")),
+        ("OutputDataConfig.CompressionType", "NONE", ("OutputDataConfig.CompressionType", "NONE", "GZIP")),
+        ("EnableNetworkIsolation", True, ("EnableNetworkIsolation", True)),
+        ("EnableInterContainerTrafficEncryption", True, ("EnableInterContainerTrafficEncryption", True)),
+        (
+            "CheckpointConfig",
+            {"S3Uri": "s3://b/c", "LocalPath": "/tmp/c"},
+            ("CheckpointConfig.LocalPath", "/tmp/c", "SM_CHECKPOINT_DIR"),
+        ),
+        (
+            "DebugRuleConfigurations",
+            [{"RuleConfigurationName": "a"}],
+            ("DebugRuleConfigurations", "RuleConfigurationName"),
+        ),
+        ("TensorBoardOutputConfig", {"S3OutputPath": "s3://b"}, ("TensorBoardOutputConfig", "SM_OUTPUT_DATA_DIR")),
+        ("RemoteDebugConfig", {"EnableRemoteDebug": True}, ("RemoteDebugConfig.EnableRemoteDebug", True)),
+        (
+            "AlgorithmSpecification.ContainerEntrypoint",
+            ["train"],
+            ("AlgorithmSpecification.ContainerEntrypoint", ["train"], "entry_point"),
+        ),
+        ("StoppingCondition.MaxPendingTimeInSeconds", 7200, ("StoppingCondition.MaxPendingTimeInSeconds", 7200)),
+        ("QuantumConfig", {"Qubits": 3}, ("QuantumConfig.Qubits", 3)),
+        ("HyperParameters.sagemaker_mpi_enabled", "true", ("mpirun", IMAGE, "distribution")),
+        ("HyperParameters.sagemaker_parameter_server_enabled", "true", ("tensorflow", IMAGE, "distribution")),
+        ("HyperParameters.sagemaker_nothing", "1", ("sagemaker_nothing", 1)),
         (
             "InputDataConfig.0.DataSource",
-            {"FileSystemDataSource": {}},
-            ("train", "FileSystemDataSource", "S3DataSource"),
+            {"FileSystemDataSource": {"FileSystemId": "fs"}},
+            ("InputDataConfig.DataSource.FileSystemDataSource", "S3DataSource"),
         ),
+        ("InputDataConfig.0.CompressionType", "Gzip", ("InputDataConfig.CompressionType", "Gzip")),
         (
             "InputDataConfig.0.DataSource.S3DataSource.S3DataType",
             "AugmentedManifestFile",
             ("train", "S3DataType", "AugmentedManifestFile", "S3Prefix", "ManifestFile"),
         ),
-        ("InputDataConfig.1.RecordWrapperType", "RecordIO", ("validation", "RecordWrapperType", "RecordIO", "None")),
+        ("InputDataConfig.1.RecordWrapperType", "RecordIO", ("InputDataConfig.RecordWrapperType", "RecordIO", "None")),
         ("HyperParameters.csv_weights", "1", ("csv_weights", "weights")),
     ],
 )
@@ -255,6 +378,11 @@ def test_what_is_not_here_is_named(data: Path, tables: Tables, path: str, value:
     ("path", "value", "names"),
     [
         ("ParameterRanges.AutoParameters", [{"Name": "eta", "ValueHint": "0.3"}], ("AutoParameters", "Autotune")),
+        (
+            "ParameterRanges.IntegerParameterRanges.0.Name",
+            "sagemaker_mpi_num_of_processes_per_host",
+            ("ParameterRanges", "sagemaker_mpi_num_of_processes_per_host", "StaticHyperParameters"),
+        ),
         ("ParameterRanges.IntegerParameterRanges.0.MinValue", "few", ("max_depth", "MinValue", "MaxValue")),
         ("HyperParameterTuningJobObjective", None, ("HyperParameterTuningJobObjective", "Type", "MetricName")),
     ],
