@@ -418,7 +418,12 @@ def test_the_analytics_of_a_training_find_its_metrics(
 ) -> None:
     if created == "by a request":
         algorithm = {"TrainingImage": "xgboost:latest", "TrainingInputMode": "File"}
-        asked = {"TrainingJobDefinition": {"AlgorithmSpecification": algorithm, "OutputDataConfig": {}}}
+        asked = {
+            "TrainingJobDefinition": {
+                "AlgorithmSpecification": algorithm,
+                "OutputDataConfig": {"S3OutputPath": "s3://b"},
+            }
+        }
         monkeypatch.setattr("hpo.serve.aws.operations.training_jobs.request_of", lambda job: asked)
     at = next(trial.started_at for trial in store.trials("bank") if trial.trial_id == "bank-000")
     assert at is not None
