@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -27,6 +28,7 @@ import sagemaker.training_compiler.config
 import sagemaker.tuner
 from sagemaker.instance_group import InstanceGroup
 
+os.environ["AWS_MAX_ATTEMPTS"] = "1"  # The SDK asks AWS whose bucket it is, and goes on without an answer.
 bucket = sys.argv[1]
 FOLDER = Path(__file__).parent / "programs"
 
@@ -73,7 +75,7 @@ CASES: dict[str, tuple[str, str, int, dict[str, Any]]] = {
 def request(framework: str, instance: str, count: int, distribution: dict[str, Any], **more: Any) -> Any:
     made, versions = IMAGES[framework]
     estimator = made(
-        "train.py",
+        entry_point="train.py",
         source_dir=str(FOLDER),
         role="arn:aws:iam::111122223333:role/anybody",
         output_path=f"s3://{bucket}/models",

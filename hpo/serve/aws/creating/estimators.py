@@ -84,6 +84,8 @@ def _xgboost(own: dict[str, Any], scaling: ScalingConfig, objective: str) -> XGB
         own["eval_metric"] = [each.strip() for each in metrics.split(",")]
     if metrics is None and objective:
         own["eval_metric"] = [objective.rpartition(":")[2]]
+    if own.get("tree_method") == "exact" and scaling.num_workers != 1:
+        own["tree_method"] = "approx"  # The service's XGBoost does so itself where rows are distributed.
     if "csv_weights" in own:
         raise invalid("csv_weights is nothing here: a channel's weights are named in a job file; leave it out")
     return XGBoostTrainer(scaling=scaling, hyperparameters=own)

@@ -63,7 +63,8 @@ def environment(bucket: str, folder: Path) -> Iterator[dict[str, str]]:
     (folder / "tables.yaml").write_text('instances: [{match: "ml.g4dn.*", cpus: 1}]\n')
     role = {"ExecutionRoleArn": "arn:aws:iam::111122223333:role/anybody"}
     (folder / "resource-metadata.json").write_text(json.dumps(role))
-    defaults = {"PythonSDK": {"Modules": {"Session": {"DefaultS3Bucket": "bucket"}}}}
+    # Without that, the SDK tells AWS of each call, and waits where there is no network.
+    defaults = {"PythonSDK": {"Modules": {"Session": {"DefaultS3Bucket": "bucket"}, "TelemetryOptOut": True}}}
     (folder / "defaults.yaml").write_text(json.dumps({"SchemaVersion": "1.0", "SageMaker": defaults}))
     told = {
         **os.environ,

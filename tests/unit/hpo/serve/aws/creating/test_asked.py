@@ -106,6 +106,17 @@ def test_a_training_is_what_its_request_says(data: Path, tables: Tables) -> None
     assert all(len(one.read_whole().labels) == 40 for one in channels.values())
 
 
+@pytest.mark.parametrize(("instances", "method"), [(1, "exact"), (3, "approx")])
+def test_exact_trees_are_approximate_on_several_instances(
+    data: Path, tables: Tables, instances: int, method: str
+) -> None:
+    asked = training(data)
+    asked["ResourceConfig"]["InstanceCount"] = instances
+    asked["HyperParameters"]["tree_method"] = "exact"
+    trainer = training_of(asked, tables, None)[0].settings.estimator
+    assert trainer.hyperparameters["tree_method"] == method
+
+
 def test_spot_waits_as_long_as_the_request_says(data: Path, tables: Tables) -> None:
     made, _ = training_of(training(data, EnableManagedSpotTraining=True), tables, None)
     assert made.settings.options["max_wait"] == 900
