@@ -158,7 +158,6 @@ def test_what_the_estimators_of_sdk_2_ask_for_is_honoured_or_refused(
 LAUNCHED = {
     "none": ("python", 1, 0, 1),
     "torch_distributed": ("torchrun", 4, 0, 2),
-    "pytorchddp": ("torchrun", 8, 0, 2),
     "mpi": ("mpirun -verbose -x NCCL_DEBUG=WARN", 3, 0, 2),
     "mpi off": ("python", 1, 0, 2),
     "horovod": ("mpirun", 8, 0, 2),
@@ -166,6 +165,7 @@ LAUNCHED = {
     "mirrored": ("tensorflow", 1, 0, 2),
 }
 REFUSED: dict[str, tuple[object, ...]] = {
+    "pytorchddp": ("sagemaker_distributed_dataparallel_enabled", "pytorchddp", "torch_distributed"),
     "dataparallel": ("sagemaker_distributed_dataparallel_enabled", "torch_distributed"),
     "modelparallel": ("mp_parameters", "torch_distributed"),
     "instance_groups": ("InstanceGroups", "InstanceType"),
