@@ -188,7 +188,7 @@ def _scaling(definition: Definition, tables: Tables, *, servers: int = 0, togeth
         num_workers=count + servers,
         use_gpu=bool(instance.gpus),
         resources_per_worker=resources,
-        **({"placement_strategy": "STRICT_PACK"} if together and count > 1 else {}),
+        placement_strategy="STRICT_PACK" if together and count > 1 else "PACK",
     )
 
 
