@@ -79,6 +79,7 @@ def request(framework: str, instance: str, count: int, distribution: dict[str, A
         source_dir=str(FOLDER),
         role="arn:aws:iam::111122223333:role/anybody",
         output_path=f"s3://{bucket}/models",
+        hyperparameters={"epochs": 3},
         metric_definitions=[{"Name": "train:loss", "Regex": "loss=([0-9.]+);"}],
         sagemaker_session=session,
         **({} if "instance_groups" in more else {"instance_count": count, "instance_type": instance}),

@@ -314,7 +314,8 @@ HYPERPARAMETERS: dict[str, Setting] = _table(
             MPI_ALL: ("", "all workers have as many processes; give processes_per_host"),
             "sagemaker_distributed_dataparallel_enabled": (
                 '{"smdistributed": {"dataparallel": {"enabled": True}}}',
-                "that library is in the service alone; give torch_distributed, or mpi",
+                "that library is in the service alone, and the SDK's PyTorch asks for it where pytorchddp is given; "
+                "give torch_distributed, or mpi",
             ),
             "sagemaker_distributed_dataparallel_custom_mpi_options": (
                 '{"smdistributed": {"dataparallel": {"custom_mpi_options": "..."}}}',

@@ -68,11 +68,15 @@ class Caller:
             raise _none("training job", name)
         return found
 
-    def by_arn(self, arn: str) -> JobRow:
-        """The job that has an ARN.
+    def by_arn(self, arn: str, *, changes: bool = False) -> JobRow:
+        """Return the job that has the tags of an ARN; those of a trial are its tuning job's.
+
+        Args:
+            arn: of a job, or of a trial.
+            changes: whether the tags are to be changed, which a trial has none of its own for.
 
         Raises:
-            ServiceError: it is of another kind of thing, or of no job; a trial of a tuning job has no tags of its own.
+            ServiceError: it is of another kind of thing, or of no job; or of a trial whose tags are to be changed.
         """
         found = _ARN.fullmatch(arn)
         if found is None:
@@ -80,7 +84,7 @@ class Caller:
         if found[1].lower() == TUNING:
             return self.tuning_job(found[2])
         job, trial = self.training_job(found[2])
-        if trial is not None:
+        if trial is not None and changes:
             raise invalid(
                 f"{arn} is a training job of tuning job {job.name!r}; give that one's ARN, which has the tags"
             )

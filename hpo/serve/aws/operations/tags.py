@@ -24,7 +24,7 @@ def add(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:
             )
         return both
 
-    tags = caller.store.tag(caller.by_arn(request["ResourceArn"]).name, change)
+    tags = caller.store.tag(caller.by_arn(request["ResourceArn"], changes=True).name, change)
     return {"Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
 
 
@@ -38,6 +38,6 @@ def listed(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:
 def delete(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:
     """DeleteTags."""
     gone = set(request["TagKeys"])
-    job = caller.by_arn(request["ResourceArn"])
+    job = caller.by_arn(request["ResourceArn"], changes=True)
     caller.store.tag(job.name, lambda tags: {key: value for key, value in tags.items() if key not in gone})
     return {}

@@ -149,8 +149,8 @@ def test_what_the_estimators_of_sdk_2_ask_for_is_honoured_or_refused(
         return made.launcher, made.processes_per_worker, made.parameter_servers, made.scaling.num_workers
 
     assert {case: launcher(case) for case in LAUNCHED} == LAUNCHED
-    assert trained("parameter_server").hyperparameters == {"model_dir": "{checkpoints}"}
-    assert trained("horovod").hyperparameters == {"model_dir": "{model}"}
+    assert trained("parameter_server").hyperparameters == {"epochs": 3, "model_dir": "{checkpoints}"}
+    assert trained("horovod").hyperparameters == {"epochs": 3, "model_dir": "{model}"}
     assert trained("arguments").environment == {"A": "1", "SM_LOG_LEVEL": "10", "SAGEMAKER_REGION": "us-east-1"}
     refuses_each(((partial(trained, case), names) for case, names in REFUSED.items()), ServiceError)
 
@@ -158,7 +158,6 @@ def test_what_the_estimators_of_sdk_2_ask_for_is_honoured_or_refused(
 LAUNCHED = {
     "none": ("python", 1, 0, 1),
     "torch_distributed": ("torchrun", 4, 0, 2),
-    "pytorchddp": ("torchrun", 8, 0, 2),
     "mpi": ("mpirun -verbose -x NCCL_DEBUG=WARN", 3, 0, 2),
     "mpi off": ("python", 1, 0, 2),
     "horovod": ("mpirun", 8, 0, 2),
@@ -166,6 +165,7 @@ LAUNCHED = {
     "mirrored": ("tensorflow", 1, 0, 2),
 }
 REFUSED: dict[str, tuple[object, ...]] = {
+    "pytorchddp": ("sagemaker_distributed_dataparallel_enabled", "pytorchddp", "torch_distributed"),
     "dataparallel": ("sagemaker_distributed_dataparallel_enabled", "torch_distributed"),
     "modelparallel": ("mp_parameters", "torch_distributed"),
     "instance_groups": ("InstanceGroups", "InstanceType"),

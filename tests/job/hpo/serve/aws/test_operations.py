@@ -193,6 +193,15 @@ def test_tags_are_changed_while_a_job_runs(store: Store, client: Client) -> None
         client().list_tags(ResourceArn="arn:aws:sagemaker:eu-central-1:000000000000:model/x")
 
 
+def test_a_trial_has_the_tags_of_its_tuning_job(client: Client) -> None:
+    arn = client().describe_hyper_parameter_tuning_job(**{NAME: "bank"})["HyperParameterTuningJobArn"]
+    trial = client().describe_training_job(TrainingJobName="bank-000")["TrainingJobArn"]
+    client().add_tags(ResourceArn=arn, Tags=[{"Key": "team", "Value": "churn"}])
+    assert client().list_tags(ResourceArn=trial)["Tags"] == [{"Key": "team", "Value": "churn"}]
+    with refused("ValidationException", trial, "bank"):
+        client().add_tags(ResourceArn=trial, Tags=[{"Key": "a", "Value": "b"}])
+
+
 def test_a_key_that_may_look_does_not_act(store: Store, client: Client, keys: Keys) -> None:
     running(store, "run")
     looker = client("sagemaker", keys.add("bob", "look"))

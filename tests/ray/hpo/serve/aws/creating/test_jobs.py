@@ -7,6 +7,7 @@ import tarfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,18 @@ def test_a_client_creates_a_training_that_runs_apart(
     assert [(act.kind, act.by, act.door) for act in store.acts("made")] == [("created", "alice", "SageMaker")]
     described = sagemaker.describe_training_job(TrainingJobName="made")
     assert described["TrainingJobStatus"] == "Completed"
-    assert described["HyperParameters"]["num_round"] == "3"
+    assert described["HyperParameters"] == asked["HyperParameters"]
+    assert [each["Name"] for each in described["AlgorithmSpecification"]["MetricDefinitions"]] == ["validation:auc"]
+    found = client("cloudwatch").get_metric_statistics(
+        Namespace="/aws/sagemaker/TrainingJobs",
+        MetricName="validation:auc",
+        Dimensions=[{"Name": "TrainingJobName", "Value": "made"}],
+        StartTime=described["TrainingStartTime"],
+        EndTime=described["TrainingEndTime"] + timedelta(minutes=1),
+        Period=60,
+        Statistics=["SampleCount"],
+    )
+    assert sum(point["SampleCount"] for point in found["Datapoints"]) == 3, "one a round, as the SDK's analytics ask"
     assert described["ResourceConfig"] == asked["ResourceConfig"]
     assert described["ModelArtifacts"]["S3ModelArtifacts"] == f"s3://bucket/{tmp_path.name}/made/output/model.tar.gz"
     archived = archived_model(store_of_files, described, tmp_path)
