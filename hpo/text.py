@@ -220,8 +220,8 @@ def details_text(details: Mapping[str, Any]) -> str:
 def no_model_text() -> str:
     """The text for a trial whose program left no model."""
     return (
-        "no model: the program wrote nothing to SM_MODEL_DIR; let it save its model there, with its reports, or at an "
-        "end that a trial comes to, which the trainer's length says"
+        "no model: the program wrote nothing to SM_MODEL_DIR; let it save its model there before it ends, and give the "
+        "trainer's length, so that a trial comes to that end"
     )
 
 
