@@ -58,7 +58,6 @@ class TrialCheck:
         restart: a sentence about how the trial went on after it was stopped; empty if it was not stopped.
         model: files of the model so far, with their sizes in bytes; None for a trainer whose model is no folder.
         unit_seconds: seconds of one unit.
-        start_seconds: seconds from the start of the program, or from its restart, that no unit took.
         problems: sentences about what makes results wrong, or trials fail.
         warnings: sentences about what costs more than it has to.
     """
@@ -72,14 +71,13 @@ class TrialCheck:
     restart: str = ""
     model: Mapping[str, int] | None = None
     unit_seconds: float = 0.0
-    start_seconds: float = 0.0
     problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
     def trial_seconds(self) -> float:
         """Worker-seconds of a whole trial that is not paused."""
-        return max(self.workers, 1) * (self.start_seconds + self.length * self.unit_seconds)
+        return max(self.workers, 1) * self.length * self.unit_seconds
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""
