@@ -72,7 +72,7 @@ def test_steps_that_jump_are_said_once_with_the_counter_to_give(tmp_path: Path) 
         tmp_path,
         source,
         static={"epochs": None, "max_steps": 400},
-        trainer=definition(r"step (?P<step>\d+): acc (?P<value>\S+)"),
+        trainer=definition(r"step (?P<step>\d+): acc (?P<value>\S+)") | {"length": "max_steps"},
         strategy="Hyperband",
     )
     job.fit()
@@ -89,7 +89,7 @@ def test_far_fewer_reports_than_the_length_are_said(tmp_path: Path) -> None:
         tmp_path,
         source,
         static={"epochs": None, "max_steps": 400},
-        trainer=definition(r"acc (\S+)"),
+        trainer=definition(r"acc (\S+)") | {"length": "max_steps"},
         strategy="Hyperband",
     )
     job.fit()
