@@ -30,7 +30,7 @@ from hpo.strategies import UnknownLengthError, strategy_of
 from trainers.errors import ConfigurationError
 from trainers.length import Length, no_length
 from trainers.parts import of_one
-from trainers.script import Arguments, check_names, check_placeholders, program_length
+from trainers.script import Arguments, StepCounter, check_names, check_placeholders, program_length
 
 Model = TypeVar("Model")
 Spec = XGBoostSpec | TorchSpec | ParameterServerSpec | ScriptSpec | RayTrainSpec | CustomSpec | SeveralSpec
@@ -195,7 +195,7 @@ def _of_lengths(trainer: Spec | None, tuning: Tuning | None) -> Iterator[Problem
         keys: Keys = ("trainer", "trainers", name, "length") if name else ("trainer", "length")
         tuned = of_one(name, tuning.ranges) if name and tuning else tuning.ranges if tuning else {}
         try:
-            length = program_length(part.length)
+            length = program_length(part.length, StepCounter.of(part.step and part.step.model_dump(exclude_unset=True)))
             length.check_given({**part.hyperparameters, **tuned})
             length.check(part.hyperparameters)
         except ConfigurationError as error:

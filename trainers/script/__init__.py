@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         options_of as options_of,
         printed_metrics as printed_metrics,
     )
+    from trainers.script.steps import StepCounter as StepCounter
     from trainers.script.trainer import ScriptTrainer as ScriptTrainer
 
 load_when_used(__name__)

@@ -12,6 +12,7 @@ from trainers.checking import MOST_WHOLE, did_you_mean, is_number, is_whole, som
 from trainers.errors import ConfigurationError
 from trainers.length import Length
 from trainers.parts import of_one
+from trainers.script.steps import StepCounter
 
 LENGTHS = ("epochs", "num_epochs", "num_train_epochs", "num_boost_round")
 """Hyperparameters that set a program's length where `length` names none: a program reports once for each as a rule.
@@ -90,18 +91,20 @@ class ProgramLength(Length):
         return of_one(self.part, values) if self.part else dict(values)
 
 
-def program_length(given: object, counted: Callable[[float], int] = int) -> ProgramLength:
+def program_length(given: object, steps: StepCounter | None = None) -> ProgramLength:
     """Return the length of a program, as the argument `length` of its trainer says it.
 
     Args:
         given: the name of a hyperparameter, a number of reports, or None: one of `LENGTHS`, where there is one.
-        counted: see `ProgramLength`.
+        steps: the program's step counter, if one is described: a length that is named is in its steps, and one of
+            `LENGTHS` in reports.
 
     Raises:
         ConfigurationError: it is neither.
     """
     if given is None:
-        return ProgramLength(names=LENGTHS, counted=counted)
+        return ProgramLength(names=LENGTHS)
+    counted = int if steps is None or steps.whole else steps.units_of_length
     if isinstance(given, str) and given.strip():
         return ProgramLength(names=(given,), named=True, counted=counted)
     if is_whole(given, 1):

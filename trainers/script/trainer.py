@@ -123,9 +123,7 @@ class ScriptTrainer(Trainer):
         self.processes_per_worker, self.parameter_servers = processes_per_worker, parameter_servers
         self.environment = _checked_environment(environment)
         self.length = length
-        # A length that is named is in the program's own steps; epochs that are not named are its reports.
-        counted = int if self._steps.whole or length is None else self._steps.units_of_length
-        self._length = program_length(length, counted)
+        self._length = program_length(length, self._steps)
         self.resource_names = self._length.names
         self.keep_loaded = keep_loaded
         self.runtime_env = _checked_runtime_env(runtime_env)

@@ -12,7 +12,7 @@ from tests.support.refusals import mentions, refuses, refuses_each
 from trainers import ScalingConfig, ScriptTrainer, SeveralTrainers
 from trainers.errors import ConfigurationError
 from trainers.length import no_length
-from trainers.script import program_length
+from trainers.script import StepCounter, program_length
 
 
 @pytest.mark.parametrize(
@@ -42,11 +42,11 @@ def test_what_says_how_many_reports_a_trial_has(length: Any, values: dict[str, A
 
 
 def test_a_step_counter_turns_steps_into_reports() -> None:
-    length = program_length("max_steps", lambda steps: int(steps // 100) + 1)
+    length = program_length("max_steps", StepCounter(first=0, every=100))
     assert length.of({"max_steps": 400}) == 5
     assert longest([length], {"max_steps": IntegerParameter(100, 900)}, {}) == 10
     assert longest([length], {"max_steps": CategoricalParameter([50, 250])}, {}) == 3
-    assert program_length(5, lambda steps: 0).of({}) == 5
+    assert program_length(5, StepCounter(first=0, every=100)).of({}) == 5
 
 
 def test_a_length_that_is_none_is_refused() -> None:
