@@ -170,6 +170,7 @@ class ProcessGroup:
         self._broken = True
         if self.world_size == 1:
             return error
+        of_its_own = isinstance(error, TrialError)  # Others may have failed first where it is not.
         error = self._placed(error)
         reason = f"rank {self.rank} failed: {one_line(error)}"
         try:
@@ -182,7 +183,7 @@ class ProcessGroup:
             self._leave(abort=True)
         except GangError:
             return BrokenWorkerError(first)
-        own = first == reason or isinstance(error, TrialError)
+        own = first == reason or of_its_own
         return error if own else TrialError(first)
 
     def _placed(self, error: Exception) -> Exception:
