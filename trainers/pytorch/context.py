@@ -406,7 +406,8 @@ class TrainContext:
         apart, staged = state is not None and (shards.needed(state) or self.layout.pipeline > 1), None
         ends = self._gang.gather((random_state.take(self.device), self._mixed.state, apart, state is not None))
         states, scales, in_shards, there = zip(*ends, strict=True)
-        reached = min(self._reported, self._assignment.stop)
+        # A trial that ends early stands at its rung: its last report counts for the units that are left.
+        reached = self._assignment.stop if over else min(self._reported, self._assignment.stop)
         if self._reported < self._stop and any(in_shards):
             return  # Of such, the one of the rung alone is written.
         if not there[0]:

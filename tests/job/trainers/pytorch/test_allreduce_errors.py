@@ -21,7 +21,6 @@ from trainers.errors import DataError
         (lambda context: None, ("rank 0", "0", "2", "context.epochs()", "report()", "final=True")),
         (lambda context: list(context.epochs()), ("rank 0", "epoch 0", "report()")),
         (lambda context: [context.report({}) for _ in range(2)], ("epoch 0", "report()", "epochs()")),
-        (lambda context: [context.report({}) for _ in context.epochs()], ("epoch 1", "checkpoint", "None", "model")),
         (lambda context: context.report({}, final=True), ("epoch 0", "checkpoint", "None", "model")),
         (
             lambda context: next(context.epochs()) or context.report({}, checkpoint={}),
