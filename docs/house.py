@@ -112,6 +112,7 @@ HOUSE = {
         "object_stores",
         "notebook",
         "length",
+        "details",
         "parts",
         "steady",
         "process",

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trainers import storage
+from trainers.details import NO_MODEL, WARNINGS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,9 +21,6 @@ _USER = re.compile(r"://(?:[^/]*|[^/:]*:.*)@")
 
 WORKERS = "num_workers"
 """As `trainers.gangs.scaling` has it, which needs Ray; whoever reads a record does without."""
-
-NO_MODEL = "no_model"
-"""As `trainers.script.kept_models` has it; see there."""
 
 LONGEST_DETAILS = 120
 """Letters of a line that tells what happened beside a trial's metrics."""
@@ -212,7 +210,7 @@ def details_text(details: Mapping[str, Any]) -> str:
     parts = [_communication_text(details["communication"])] if "communication" in details else []
     parts += [f"profile {masked(details['profile']['trace'])}"] if "profile" in details else []
     parts += [no_model_text()] if details.get(NO_MODEL) else []
-    apart = ("communication", "profile", "warnings", NO_MODEL)
+    apart = ("communication", "profile", WARNINGS, NO_MODEL)
     others = {name: value for name, value in details.items() if name not in apart}
     return ", ".join(part for part in (*parts, _plain_details(others)) if part)
 

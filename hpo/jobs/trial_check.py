@@ -15,6 +15,7 @@ from hpo.ranges import present
 from hpo.text import count
 from trainers import ScriptTrainer, steady, storage
 from trainers.checkpoint import UNKNOWN
+from trainers.details import TRAINED_AGAIN, WARNINGS
 from trainers.errors import CheckpointError, ConfigurationError, StorageError, TrialError, WarmbandError
 from trainers.gangs import Assignment, Gangs, Segment
 from trainers.home import home
@@ -219,7 +220,7 @@ class _Found:
             model=self.model,
             unit_seconds=first.training_seconds / max(len(first.reports), 1) if first else 0.0,
             problems=tuple(filter(None, (self.error, self._begun_again()))),
-            warnings=(*warned, *(text for each in details for text in each.get("warnings", {}).values())),
+            warnings=(*warned, *(text for each in details for text in each.get(WARNINGS, {}).values())),
         )
 
     def _assignment(self, start: int, stop: int, after: Segment | None) -> Assignment:
@@ -240,7 +241,7 @@ class _Found:
         if len(self.segments) < 2:
             return ""
         *before, last = self.segments
-        again = last.details.get("units_trained_again", 0)
+        again = last.details.get(TRAINED_AGAIN, 0)
         if again:
             return f"it began again at unit 1, and trained {count(again, 'unit')} again"
         reached = before[-1].reports[-1].step
@@ -249,7 +250,7 @@ class _Found:
         return f"it went on with unit {reached + 1}, from its checkpoint"
 
     def _begun_again(self) -> str:
-        if len(self.segments) < 2 or not self.segments[-1].details.get("units_trained_again"):
+        if len(self.segments) < 2 or not self.segments[-1].details.get(TRAINED_AGAIN):
             return ""
         if all(len(bracket.rungs) == 1 for bracket in self.settings.plan().brackets):
             return ""  # No trial is paused.

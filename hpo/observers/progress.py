@@ -13,18 +13,13 @@ from hpo.observers.counters import Tally
 from hpo.ranking import Ranking
 from hpo.search import DRAIN_SECONDS, INTERRUPTED, UNTUNED, JobState, TrialRun, status_of
 from hpo.strategies import Cut, Plan
-from hpo.text import NO_MODEL, count, first_line, no_model_text, roughly
+from hpo.text import count, first_line, no_model_text, roughly
+from trainers.details import NO_MODEL, TRAINED_AGAIN, WARNINGS
 from trainers.gangs import Report
 from trainers.patient_storage import BACK, away
 
 STILL_RUNNING_SECONDS = 60.0
 """The longest silence of a job that runs."""
-
-TRAINED_AGAIN = "units_trained_again"
-"""The detail of a trial that began again, or went on from before its rung: how many of its units it had before."""
-
-WARNINGS = "warnings"
-"""The detail of a trial with sentences that its program's user should read, each by a word for its kind."""
 
 SAME_FAILURES = 3
 """How many trials that fail, or diverge, with the same words are named."""

@@ -16,7 +16,6 @@ from hpo.ranking import mean_error
 from hpo.search import Controller, TrialRun, rank_of, status_of
 from hpo.strategies import Plan, mean
 from hpo.text import (
-    NO_MODEL,
     count,
     details_text,
     first_line,
@@ -28,6 +27,7 @@ from hpo.text import (
     short,
     untuned_text,
 )
+from trainers.details import NO_MODEL
 from trainers.errors import ConfigurationError
 from trainers.trainer import Trainer
 

@@ -16,7 +16,8 @@ from hpo.observers.snippets import as_attached, as_python, as_yaml
 from hpo.observers.summary import by_hand, costs, how_to_look, trained_as
 from hpo.search import Controller, TrialRun, status_of
 from hpo.strategies import Cut, Plan
-from hpo.text import NO_MODEL, count, details_text, holds_secret, short
+from hpo.text import count, details_text, holds_secret, short
+from trainers.details import NO_MODEL
 from trainers.gangs import Report
 from trainers.trainer import Trainer
 

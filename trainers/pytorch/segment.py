@@ -12,6 +12,7 @@ from typing import Any
 
 from trainers import steady, storage
 from trainers.checkpoint import UNKNOWN, Manifest, looked_up, trial_of
+from trainers.details import TRAINED_AGAIN
 from trainers.errors import TrialError, WarmbandError
 from trainers.gangs import Assignment, Report, Segment
 from trainers.patient_storage import PatientStorage
@@ -99,7 +100,7 @@ def train_segment(
                 context.finish()
                 deadline.beat()
                 details |= distribution.communication.details(parts.gang)
-                details |= {"units_trained_again": context.trained_again} if context.trained_again else {}
+                details |= {TRAINED_AGAIN: context.trained_again} if context.trained_again else {}
             except BaseException:
                 book.give_up()
                 raise

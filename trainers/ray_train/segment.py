@@ -13,6 +13,7 @@ import torch
 
 from trainers import steady
 from trainers.checkpoint import UNKNOWN, File, Manifest
+from trainers.details import TRAINED_AGAIN
 from trainers.errors import DivergedError, TrialError, UnsavedError
 from trainers.gangs import Assignment, Report, Segment
 from trainers.patient_storage import PatientStorage
@@ -102,7 +103,7 @@ def run_segment(
         training_seconds=trained - read - trial.packing_seconds,
         checkpointing_seconds=read - began + trial.packing_seconds + time.perf_counter() - trained,
         first_step_at=trial.called_at or steady.now(),
-        details={"units_trained_again": trial.repeated} if trial.repeated else {},
+        details={TRAINED_AGAIN: trial.repeated} if trial.repeated else {},
     )
 
 

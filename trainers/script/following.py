@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from trainers.details import TRAINED_AGAIN, WARNINGS
 from trainers.errors import ConfigurationError
 from trainers.gangs import Assignment, Report
 from trainers.script.metric_files import Reported
@@ -104,7 +105,7 @@ class Followed:
 
     def warn(self, kind: str, text: str) -> None:
         """Add a warning to the details; a job says one of each kind, behind the name of its trial."""
-        self.details.setdefault("warnings", {})[kind] = text
+        self.details.setdefault(WARNINGS, {})[kind] = text
 
 
 class Follower:
@@ -220,7 +221,7 @@ class Leader:
         """Follows until the program is over, reaches its rung, fails, or says nothing for too long."""
         verdict = self._decided()
         if again := self._units.trained_again():
-            self.followed.details["units_trained_again"] = again
+            self.followed.details[TRAINED_AGAIN] = again
         if counter := self._units.jump():
             self.followed.warn(
                 "steps",

@@ -17,9 +17,6 @@ from trainers.errors import CheckpointError
 from trainers.home import home
 from trainers.script.folders import holds_files, part_of, unpack
 
-NO_MODEL = "no_model"
-"""Key of a trial's details: whether the program has left nothing in `SM_MODEL_DIR`."""
-
 _MODEL = "model"
 """The folder of the model in a part."""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from trainers import steady
 from trainers.channels import FETCH_SECONDS, PlacedChannel
 from trainers.checkpoint import UNKNOWN, File, Manifest
+from trainers.details import NO_MODEL
 from trainers.errors import CheckpointError, DivergedError, StorageError, TrialError, UnsavedError, is_away
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never, one_line
 from trainers.process import Scratch
@@ -29,7 +30,6 @@ from trainers.script.folders import (
     unpack,
 )
 from trainers.script.following import Followed, Follower, Leader, Verdict
-from trainers.script.kept_models import NO_MODEL
 from trainers.script.metric_files import MetricFiles, Reported
 from trainers.script.metric_lines import ReportsFile
 from trainers.script.noted import Noted

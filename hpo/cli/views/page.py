@@ -16,7 +16,6 @@ from hpo.jobs import raises
 from hpo.record import EARLIER_BEST, LedgerKind, TrialRow, holder_of, is_training, repeats_of, tags_of, when
 from hpo.sagemaker import Snapshot
 from hpo.text import (
-    NO_MODEL,
     count,
     details_text,
     enumerated,
@@ -29,6 +28,7 @@ from hpo.text import (
     untuned_text,
     workers_text,
 )
+from trainers.details import NO_MODEL
 
 _SOME = 5
 """Failures that are listed where nobody asked for all of them."""

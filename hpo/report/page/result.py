@@ -13,7 +13,8 @@ from hpo.report.page.cells import decimal
 from hpo.report.page.conclusion import places, standard_error
 from hpo.report.page.page import Block, Section
 from hpo.strategies import mean
-from hpo.text import NO_MODEL, count, details_text, in_bytes, money, range_text, short
+from hpo.text import count, details_text, in_bytes, money, range_text, short
+from trainers.details import NO_MODEL
 from trainers.parts import ESTIMATOR, parts_of
 
 

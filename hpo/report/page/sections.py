@@ -21,7 +21,8 @@ from hpo.report.page.training import (
     training_verdict,
 )
 from hpo.report.pictures import Figure
-from hpo.text import NO_MODEL, first_line
+from hpo.text import first_line
+from trainers.details import NO_MODEL
 
 FIGURES = {
     "Learning": ("learning-curves", "brackets"),

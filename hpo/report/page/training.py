@@ -10,7 +10,8 @@ from hpo.report.data import JobData
 from hpo.report.page.blocks import Code, Column, Facts, Table
 from hpo.report.page.conclusion import places, price, score
 from hpo.report.page.page import Block, Section
-from hpo.text import NO_MODEL, details_text, first_line, in_bytes, money, short
+from hpo.text import details_text, first_line, in_bytes, money, short
+from trainers.details import NO_MODEL
 
 MODEL_CLASS = "TrainingJob"
 
