@@ -11,13 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from hpo.job_file import yaml_file
-from hpo.job_file.known_keys import problems
-from hpo.job_file.models import JobSpec
-from hpo.job_file.problems import problems_beside
-from hpo.job_file.trainer_models import ScriptSpec
+from hpo.job_file.reading import check_made
 from hpo.yaml_core import flow
 from trainers.errors import ConfigurationError
 from trainers.script import (
@@ -75,7 +70,7 @@ def job_of_program(path: str | Path, *, run_help: bool = False) -> str:
     """
     program = _program(Path(path), run_help=run_help)
     text = "".join(f"{line}\n" for line in _lines(program))
-    _check(text)
+    check_made(yaml_file.parsed(text, "that the program comes to"))
     return text
 
 
@@ -154,7 +149,7 @@ def _lines(program: _Program) -> Iterator[str]:
     told = {"python": "one process a worker"}.get(program.launcher, "CHECK: what its source uses")
     yield f"  launcher: {program.launcher:<18}# {told}"
     yield "  num_workers: 1                # processes that train one trial together"
-    if length is not None and _takes_length() and _name(length) not in LENGTHS:
+    if length is not None and _name(length) not in LENGTHS:
         yield f"  length: {_value(_name(length)):<22}# CHECK: how long a trial trains"
     yield from _arguments(program.options)
     yield from _hyperparameters(program, named, length)
@@ -165,10 +160,9 @@ def _lines(program: _Program) -> Iterator[str]:
     yield f"  objective_metric_name: {_value(name)}"
     yield f"  objective_type: {'Minimize' if metric and metric.smaller_is_better else 'Maximize'}"
     yield "  strategy: Hyperband           # stops trials that fall behind"
-    if length is None or not (_takes_length() or (_name(length) in LENGTHS and _whole(length.default))):
-        units = length.default if length is not None and _whole(length.default) else MOST_UNITS
+    if length is None:
         yield "  hyperband:"
-        yield f"    max_resource: {units:<13}# CHECK: how often the program reports the objective in a full trial"
+        yield f"    max_resource: {MOST_UNITS:<13}# CHECK: how often the program reports the objective in a full trial"
     yield f"  max_jobs: {_TRIALS}"
     yield "  max_parallel_jobs: 1"
     yield "  random_seed: 1"
@@ -269,12 +263,8 @@ def _bounds(kind: str, low: float, high: float, scaling: str = "") -> str:
     return f"{{type: {kind}, min: {_shown(ends[0])}, max: {_shown(ends[1])}{scale}}}"
 
 
-def _takes_length() -> bool:
-    return "length" in ScriptSpec.model_fields
-
-
 def _name(option: ProgramOption) -> str:
-    """What the job file calls an option: its word, or the program's name for it where it has none."""
+    """Return the name of an option in the job file: its word on the command line, else the program's own name."""
     return option.spelled(option.name).lstrip("-") if option.options else option.name
 
 
@@ -318,20 +308,3 @@ def _value(value: Any) -> str:
 def _quoted(text: str) -> str:
     doubled = text.replace("'", "''")
     return f"'{doubled}'"
-
-
-def _check(text: str) -> None:
-    """Refuse a text that the reader of job files would refuse, which no program's source should lead to.
-
-    Raises:
-        ConfigurationError: naming all of it.
-    """
-    made = yaml_file.parsed(text, "that the program comes to")
-    wrong = []
-    try:
-        JobSpec.model_validate(made.values)
-    except ValidationError as error:
-        wrong = problems(error, JobSpec, made)
-    wrong += problems_beside(made.values, wrong)
-    if wrong or made.problems:
-        raise made.refusal(wrong)

@@ -58,6 +58,15 @@ def problems_of(values: Mapping[str, Any]) -> dict[str, str]:
     return {}
 
 
+def check_made(file: JobFile) -> None:
+    """Refuse a job file that a command made of something else, as the reader of tuning jobs would; code is allowed.
+
+    Raises:
+        JobFileError: naming all that is wrong.
+    """
+    _checked(file, JobSpec, "", True)
+
+
 def _model_of(values: Mapping[str, Any]) -> type[JobSpec | TrainingSpec]:
     return JobSpec if "tuning" in values else TrainingSpec
 

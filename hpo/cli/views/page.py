@@ -113,7 +113,7 @@ def _trained(snapshot: Snapshot) -> dict[str, RenderableType]:
 
 
 def _model(trial: TrialRow) -> dict[str, RenderableType]:
-    """Where a trial's model is; its details say where it has none."""
+    """Return the place of a trial's model, or of its checkpoint alone if the program left no model."""
     return {"checkpoint" if trial.details.get(NO_MODEL) else "model": trial.checkpoint}
 
 

@@ -24,7 +24,7 @@ ARGUMENTS: dict[str, Any] = {
     "args_override_hydra": {"style": "++name=value"},
     "args_json_file": {"style": "file", "file": {"name": "args.json"}},
 }
-"""What a job file says of arguments for macros that give them in another form than `--name value`."""
+"""Values of `arguments` in the job file, for macros whose form is not `--name value`."""
 _READS = "let the program read the JSON file that WARMBAND_HYPERPARAMETERS names, and give ${args}"
 _ARGUMENTS = {
     "args": "",

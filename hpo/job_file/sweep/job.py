@@ -7,11 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from hpo.job_file.known_keys import problems
-from hpo.job_file.models import JobSpec
-from hpo.job_file.problems import problems_beside
+from hpo.job_file.reading import check_made
 from hpo.job_file.sweep.parameters import parameters_of
 from hpo.job_file.sweep.program import trainer_of
 from hpo.job_file.sweep.search import tuning_of
@@ -63,7 +59,7 @@ def job_of_sweep(path: str | Path, *, units: int | None = None) -> str:
         raise sweep.file.refusal(sweep.problems)
     _say_reports(sweep, str(tuning["objective_metric_name"]), trainer.get("arguments", {}))
     values = {**({"name": name} if name else {}), "trainer": trainer, "tuning": tuning}
-    _check(values)
+    check_made(JobFile(path="that the sweep comes to", values=dict(values)))
     notes = "".join(f"# {line}\n" for line in sweep.lines())
     return _BEGIN.format(path=Path(path).name) + _LINES + notes + "\n" + _text(values)
 
@@ -101,23 +97,6 @@ def _say_reports(sweep: Sweep, metric: str, arguments: Mapping[str, Any]) -> Non
             "the program gets --name value, where W&B gives --name=value; booleans, lists and names of one letter are "
             "given as its source declares them",
         )
-
-
-def _check(values: Mapping[str, Any]) -> None:
-    """Refuses what the reader of job files would.
-
-    Raises:
-        ConfigurationError: naming all of it.
-    """
-    made = JobFile(path="that the sweep comes to", values=dict(values))
-    wrong = []
-    try:
-        JobSpec.model_validate(made.values)
-    except ValidationError as error:
-        wrong = problems(error, JobSpec, made)
-    wrong += problems_beside(made.values, wrong)
-    if wrong:
-        raise made.refusal(wrong)
 
 
 def _text(values: Mapping[str, Any]) -> str:

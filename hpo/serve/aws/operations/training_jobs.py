@@ -35,7 +35,7 @@ def described(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:
     if asked is not None:
         part = asked if trial is None else _definition(asked, trial)
         measured = response["AlgorithmSpecification"]["MetricDefinitions"]
-        # What was asked for is told again, with the members that the answer's shape has.
+        # The answer repeats the members of the request that its shape has.
         response |= {**part, _NAME: response[_NAME], "HyperParameters": _sent(part, job, trial)}
         # The SDK's analytics ask for the metrics that stand here, also where an algorithm has its own.
         response["AlgorithmSpecification"] = {"MetricDefinitions": measured, **response["AlgorithmSpecification"]}
