@@ -6,6 +6,7 @@ as in `s3://bucket/jobs?region=eu-central-1`; they stay behind it when parts are
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -19,7 +20,9 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from trainers import object_stores
-from trainers.errors import CheckpointError, ConfigurationError, DataError, StorageError
+from trainers.errors import CheckpointError, ConfigurationError, DataError, StorageError, WarmbandError
+
+logger = logging.getLogger(__name__)
 
 CHECK_SECONDS = 30.0
 """How long a storage path may take to answer before a job starts."""
@@ -178,6 +181,23 @@ def make_folder(uri: str) -> None:
     if path is not None:
         with _explained(uri, "made"):
             Path(path).mkdir(parents=True, exist_ok=True)
+
+
+@contextmanager
+def passing_folder(uri: str) -> Iterator[None]:
+    """Make a folder for the length of a block; one that cannot be removed afterwards stays.
+
+    Raises:
+        StorageError: it cannot be made.
+    """
+    make_folder(uri)
+    try:
+        yield
+    finally:
+        try:
+            delete_folder(uri)
+        except (OSError, WarmbandError) as error:
+            logger.debug("%s stays: %r", uri, error)
 
 
 def check_job_folder(checkpoint: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -18,14 +17,12 @@ from hpo.search import Controller, JobState, Search, TrialRun
 from hpo.strategies import Cut
 from trainers import steady, storage
 from trainers.channels import Channel
-from trainers.errors import TrialError, WarmbandError
+from trainers.errors import TrialError
 from trainers.gangs import Report
 from trainers.trainer import Trainer
 
 if TYPE_CHECKING:
     from hpo.search import Record
-
-logger = logging.getLogger(__name__)
 
 
 @steady.measuring()
@@ -62,9 +59,8 @@ def rehearse(
         measured.append((ManyWorkers.of(measurement, workers), look.until_now(threads_for(estimator))))
 
     record: Record = _Unrecorded()
-    storage.make_folder(search.storage_path)
-    began = steady.now()
-    try:
+    with storage.passing_folder(search.storage_path):
+        began = steady.now()
         with estimator.gangs(
             search.name, channels, workers=workers, storage_path=search.storage_path, notify=notify, verbose=verbose
         ) as gangs:
@@ -79,11 +75,6 @@ def rehearse(
                 began=began,
             )
             controller.run()
-    finally:
-        try:
-            storage.delete_folder(search.storage_path)
-        except (OSError, WarmbandError) as error:
-            logger.debug("%s stays: %r", search.storage_path, error)
     if not measured:
         raise TrialError(
             "a few units of the static hyperparameters could not be trained, so nothing can be forecast: "

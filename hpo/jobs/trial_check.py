@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from hpo.text import count
 from trainers import ScriptTrainer, steady, storage
 from trainers.checkpoint import UNKNOWN
 from trainers.details import TRAINED_AGAIN, WARNINGS
-from trainers.errors import CheckpointError, ConfigurationError, StorageError, TrialError, WarmbandError
+from trainers.errors import CheckpointError, ConfigurationError, StorageError, TrialError
 from trainers.gangs import Assignment, Gangs, Segment
 from trainers.home import home
 from trainers.result import serve_alone
@@ -125,10 +124,10 @@ def check_trial(
     name = f"check-{secrets.token_hex(4)}"
     folder = storage.join(f"{home()}/checks", name)
     found = _Found(trainer=trainer, hyperparameters=values, length=length, folder=folder, settings=settings)
-    storage.make_folder(folder)
+    workers = trainer.workers_for(values)
     try:
-        workers = trainer.workers_for(values)
         with (
+            storage.passing_folder(folder),
             steady.measuring(),
             trainer.gangs(
                 name, channels, workers=workers, storage_path=folder, notify=notify, verbose=verbose
@@ -137,8 +136,6 @@ def check_trial(
             found.train(gangs, workers)
     finally:
         shutil.rmtree(Path(logs_folder(), name), ignore_errors=True)
-        with suppress(OSError, WarmbandError):
-            storage.delete_folder(folder)
     return found.result(warnings(settings))
 
 

@@ -145,14 +145,15 @@ class Follower:
             for _, message in self._peers.heard(POLL_SECONDS):
                 if isinstance(message, Verdict):
                     return message
-            over = not told and self._process is not None and self._process.exit_code is not None
-            if over and self._process is not None:
-                self._process.drain()
+            process = None if told else self._process
+            code = process.exit_code if process is not None else None
+            if process is not None and code is not None:
+                process.drain()  # It may have printed the metric in its last words.
             if self._unread.metric and not told_prints:
                 self._peers.say(Prints(metric=self._unread.metric))
                 told_prints = True
-            if over and self._process is not None and (code := self._process.exit_code) is not None:
-                self._peers.say(Exit(code=code, tail=tuple(self._process.tail), logs=self._logs))
+            if process is not None and code is not None:
+                self._peers.say(Exit(code=code, tail=tuple(process.tail), logs=self._logs))
                 told = True
 
 
@@ -222,14 +223,21 @@ class Leader:
         verdict = self._decided()
         if again := self._units.trained_again():
             self.followed.details[TRAINED_AGAIN] = again
+        self._warn()
+        return verdict
+
+    def _warn(self) -> None:
+        """Add the warnings about steps, processes and the length to the details."""
         if counter := self._units.jump():
             self.followed.warn(
                 "steps",
                 "the program reports steps that jump, and all units between have the values of the later one; say how "
                 f"many steps are a unit: {counter}",
             )
-        for kind, text in self._warnings().items():
-            self.followed.warn(kind, text)
+        if printing := self._others():
+            self.followed.warn("other_ranks", others_print(printing, next(iter(printing.values())), too=True))
+        if line := self._printing.twins.line:
+            self.followed.warn("twins", twins_print(line))
         length, reported = max(self._ends_at or 0, self._assignment.stop), self._units.reached
         if self.followed.ended and 2 * reported <= length:
             self.followed.warn(
@@ -237,16 +245,6 @@ class Leader:
                 f"the program ended by itself after {reported} of {length} units, and its last values count for the "
                 "others: if it reports once in many steps, give its length in reports",
             )
-        return verdict
-
-    def _warnings(self) -> dict[str, str]:
-        """What the user should know of who prints the metric, by a word for each."""
-        found: dict[str, str] = {}
-        if printing := self._others():
-            found["other_ranks"] = others_print(printing, next(iter(printing.values())), too=True)
-        if line := self._printing.twins.line:
-            found["twins"] = twins_print(line)
-        return found
 
     def _others(self) -> dict[str, str]:
         if metric := self._printing.unread.metric:

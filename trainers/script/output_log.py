@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -16,6 +18,18 @@ MARKS = b"\x1d"
 """Bytes by which a program that is kept loaded ends a trial's output, which nobody prints."""
 TURN = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\] units \d+ to \d+ on worker \d+: ")
 """The beginning of the line before the output of one start of a program."""
+
+
+def turn_text(start: int, stop: int, rank: int, command: Sequence[str]) -> str:
+    """Return the text that begins the output of one start of a program, behind its time; `TURN` finds it.
+
+    Args:
+        start: units that the trial has.
+        stop: the unit that it stops at.
+        rank: of the worker.
+        command: that the worker starts.
+    """
+    return f"units {start + 1} to {stop} on worker {rank}: {shlex.join(command)}"
 
 
 def trial_log(folder: str, job: str, trial: str, rank: int = 0) -> Path:

@@ -238,11 +238,8 @@ class _Writer:
 
     def _boolean(self, name: str) -> str:
         """The form of a boolean; empty where nothing tells."""
-        forms = self._arguments.booleans
-        if isinstance(forms, str) and forms:
-            return forms
-        if not isinstance(forms, str) and name in forms:
-            return forms[name]
+        if form := _form(self._arguments.booleans, name):
+            return form
         option = self._option(name)
         return option.boolean if option is not None else self._options.boolean
 
@@ -262,11 +259,8 @@ class _Writer:
         return [] if word is None else [_for(word, option)]
 
     def _list_form(self, name: str) -> str:
-        forms = self._arguments.lists
-        if isinstance(forms, str) and forms:
-            return forms
-        if not isinstance(forms, str) and name in forms:
-            return forms[name]
+        if form := _form(self._arguments.lists, name):
+            return form
         option = self._option(name)
         return (option.list if option is not None else self._options.list) or "json"
 
@@ -354,6 +348,11 @@ def _capitals(name: str) -> str:
 
 def _is_reserved(name: str) -> bool:
     return name in _RESERVED or name.startswith(_RESERVED_BEGINS)
+
+
+def _form(forms: str | Mapping[str, str], name: str) -> str:
+    """Return the form that the user gives for a hyperparameter, or for all of them; empty if there is none."""
+    return forms if isinstance(forms, str) else forms.get(name, "")
 
 
 def _for(word: str, option: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import socket
 import sys
@@ -18,7 +17,7 @@ from trainers.gangs import Assignment, WorkerContext
 from trainers.script.arguments import Given, given_of
 from trainers.script.environment import Folders, environment_of, files_of
 from trainers.script.launchers import PORTS, RANK_WRAPPER, Place, Start, mixes_ranks, start_of, wrapped
-from trainers.script.output_log import OutputLog, job_of
+from trainers.script.output_log import OutputLog, job_of, turn_text
 from trainers.script.parts.kept_process import HOST, KeptProcess
 from trainers.script.parts.settings import ScriptSettings
 from trainers.script.peers import Peers, free_ports
@@ -201,13 +200,9 @@ class Parts:
         return Part(process=process, roles=roles, problems=problems, printing=printing)
 
     def _begin_log(self, assignment: Assignment, command: Sequence[str]) -> None:
-        units = f"units {assignment.start + 1} to {assignment.stop}"
-        self.log.begin(
-            job_of(assignment.save_to),
-            assignment.trial_id,
-            self._context.rank,
-            f"{units} on worker {self._context.rank}: {shlex.join(command)}",
-        )
+        rank = self._context.rank
+        said = turn_text(assignment.start, assignment.stop, rank, command)
+        self.log.begin(job_of(assignment.save_to), assignment.trial_id, rank, said)
 
     def _kept(self, start: Start, roles: Sequence[str], printing: Printing, aside: Path | None) -> KeptProcess:
         starters = sum(role != "none" for role in roles)

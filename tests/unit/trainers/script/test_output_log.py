@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trainers.script.output_log import OutputLog, job_of, logs_folder, trial_log
+from trainers.script.output_log import TURN, OutputLog, job_of, logs_folder, trial_log, turn_text
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,19 @@ def test_the_turns_of_a_trial_are_behind_each_other(tmp_path):
     assert sum("units 1 to 3" in line for line in lines) == 2
     assert log.place == f"10.0.0.7:{tmp_path}/churn/churn-001.worker-1.log"
     log.close()
+
+
+def test_each_start_is_found_by_its_line(tmp_path):
+    log = OutputLog("here", str(tmp_path), 100)
+    for start in (0, 3):
+        log.begin("churn", "churn-001", 0, turn_text(start, start + 3, 0, ["python", "train.py", "--name", "a b"]))
+        log.write(b"units 1 to 3\n")
+        log.close()
+    lines = trial_log(str(tmp_path), "churn", "churn-001").read_text().splitlines()
+    found = [line for line in lines if TURN.match(line)]
+    assert [line.partition("] ")[2] for line in found] == [
+        f"units {units} on worker 0: python train.py --name 'a b'" for units in ("1 to 3", "4 to 6")
+    ]
 
 
 def test_a_log_has_an_end_and_says_so(tmp_path):
