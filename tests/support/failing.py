@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from ray.exceptions import RayActorError
+
 from trainers.errors import DivergedError, GangError
 from trainers.gangs.messages import Assignment, Report, Segment
 from trainers.gangs.program import Program, WorkerContext, never
@@ -78,3 +80,14 @@ class OpensOnce:
 
     def close(self) -> None:
         pass
+
+
+class LosesAnActor(OpensOnce):
+    """A program whose first opening finds an actor of Ray dead; each later one goes."""
+
+    def open(self, context: WorkerContext) -> dict[str, float]:
+        first = context.broadcast(not self._marker.exists())
+        if first:
+            self._marker.touch()
+            raise RayActorError
+        return {}

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 import ray
-from ray.exceptions import ActorDiedError
+from ray.exceptions import ActorDiedError, ObjectLostError, RayActorError
 
 from trainers.errors import BrokenWorkerError, CheckpointError, DivergedError, GangError, UnsavedError, is_away
 from trainers.gangs.mailbox import MailboxHandle
@@ -63,7 +63,8 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
             gang=gang,
             error=one_line(error),
             traceback=traceback.format_exc(),
-            final=True,
+            # An actor or object that is gone is the cluster's fault, not the program's: another gang may open.
+            final=not isinstance(error, (RayActorError, ObjectLostError)),
             logs=output.own(context.node_ip),
         )
         mailbox.post(ended)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import io
 import json
 import sys
@@ -228,7 +229,12 @@ NO_REQUESTS = [b"", b"[]", b"null", b"\xff\xfe", b'{"a":' * 5000, b"[" * 100_000
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("body", NO_REQUESTS)
 def test_a_body_that_is_no_request_is_refused(door: Door, operation: str, body: bytes) -> None:
-    check(door, operation, body, [])
+    # The parser descends as deep as Python lets it: a garbage collection there would fail in other objects' finalizers.
+    gc.disable()
+    try:
+        check(door, operation, body, [])
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("service", ["sagemaker", "cloudwatch", "logs"])
