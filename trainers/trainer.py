@@ -128,6 +128,10 @@ class Trainer(Reads, ABC):
         """Why trials may begin again behind a pause, or a rung if `stops_only`, and a remedy; empty if they go on."""
         return ""
 
+    def copies_obstacle(self) -> str:
+        """Why each worker may train all of the model by itself, and a remedy; empty if they train it together."""
+        return ""
+
     def exact_from(self, hyperparameters: Mapping[str, Any]) -> bool:
         """Whether a trial of these goes on from between two rungs to the same model; else it goes on from its rung."""
         return True

@@ -79,11 +79,20 @@ def warnings(settings: JobSettings) -> list[str]:
     fixed = [name for name in SEEDS if name in {**trainer.hyperparameters, **settings.ranges} and plan.repeats > 1]
     alike = [f"{name} is given, so that repeats of a configuration may be alike; leave it out" for name in fixed]
     again = _pause_warnings(settings, plan)
+    apart = [text] if (text := trainer.copies_obstacle()) else []
     unset_here = [
         f"the environment variable {name}, which notices name, is not set here: the driver needs it"
         for name in unset(settings.notices or {})
     ]
-    return [*unset_here, *inert, *alike, *settings.search_strategy.warnings(plan), *median_rule_warnings(plan), *again]
+    return [
+        *unset_here,
+        *inert,
+        *alike,
+        *apart,
+        *settings.search_strategy.warnings(plan),
+        *median_rule_warnings(plan),
+        *again,
+    ]
 
 
 def _pause_warnings(settings: JobSettings, plan: Plan) -> list[str]:

@@ -87,14 +87,11 @@ def packed(source: Path, entry_point: str) -> bytes:
     return buffer.getvalue()
 
 
-def mentions_checkpoints(source: Path) -> bool:
-    """Whether a text in a source folder has the word "checkpoint", as `SM_CHECKPOINT_DIR` has it, too.
-
-    Without it, a program hardly writes any. A file that is large, or cannot be read, may have it.
-    """
+def mentions(source: Path, words: re.Pattern[bytes]) -> bool:
+    """Whether a text in a source folder has one of some words; a file that is large, or cannot be read, may have it."""
     for path in _files_in(source):
         try:
-            if path.stat().st_size > LARGEST_TEXT or b"checkpoint" in path.read_bytes().lower():
+            if path.stat().st_size > LARGEST_TEXT or words.search(path.read_bytes()):
                 return True
         except OSError:
             return True

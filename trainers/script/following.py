@@ -231,8 +231,8 @@ class Leader:
         if counter := self._units.jump():
             self.followed.warn(
                 "steps",
-                "the program reports steps that jump, and all units between have the values of the later one; say how "
-                f"many steps are a unit: {counter}",
+                "the program's steps begin above 1, or jump: units before its first step, or between two steps, have "
+                f"the values of the later one; say which steps are units: {counter}",
             )
         if printing := self._others():
             self.followed.warn("other_ranks", others_print(printing, next(iter(printing.values())), too=True))

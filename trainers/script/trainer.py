@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, Gangs, Program, resources_per_worker
 from trainers.script.arguments import Arguments, check_arguments, check_names
 from trainers.script.command import command_line
-from trainers.script.folders import mentions_checkpoints, packed
+from trainers.script.folders import mentions, packed
 from trainers.script.launchers import PLACES, LauncherOptions, check_launcher, uses_trial
 from trainers.script.lengths import LENGTHS, ProgramLength, program_length
 from trainers.script.metric_files import check_globs
@@ -36,6 +37,12 @@ RUNTIME_ENV = ("env_vars", "image_uri", "pip", "working_dir")
 """What a `runtime_env` may have: what makes sense for the workers of one trainer."""
 GRACE_SECONDS = 30.0
 """How long it may take to end after SIGTERM; SageMaker gives two minutes, of which most is its own."""
+_CHECKPOINT = re.compile(rb"(?i)checkpoint")
+_OTHERS = re.compile(
+    rb"(?i)rank|world_size|master_addr|distributed|tf_config|multiworker|hosts?\b|machines|mpi4py|horovod|deepspeed"
+    rb"|accelerat|lightning|transformers|composer|\b(mpi|jax|ray|dask|fabric|socket)\b"
+)
+"""What a program has that knows of other workers, by itself or in a library that does."""
 
 
 class ScriptTrainer(Trainer):
@@ -272,11 +279,22 @@ class ScriptTrainer(Trainer):
 
         A program that is only stopped runs on behind its rungs, unless it is kept loaded, and ends its turn there.
         """
-        if (stops_only and not self.keep_loaded) or mentions_checkpoints(Path(self.source_dir)):
+        if (stops_only and not self.keep_loaded) or mentions(Path(self.source_dir), _CHECKPOINT):
             return ""
         return (
             f"neither {self.entry_point} nor a file beside it mentions a checkpoint, and a program that writes none to "
             "SM_CHECKPOINT_DIR begins again after each pause; let it write one with every report"
+        )
+
+    def copies_obstacle(self) -> str:
+        """See `Trainer.copies_obstacle`: as far as the words of its source folder tell, without another launcher."""
+        if self.workers == 1 or self.launcher != "python" or mentions(Path(self.source_dir), _OTHERS):
+            return ""
+        return (
+            f"neither {self.entry_point} nor a file beside it mentions other workers, as by RANK, WORLD_SIZE or "
+            f"torch.distributed: each of its {self.workers} workers may train the whole model by itself, and all of "
+            "them write to one SM_CHECKPOINT_DIR; give num_workers 1, or the launcher of a program that trains in "
+            "parallel"
         )
 
     def program(self, channels: dict[str, PlacedChannel]) -> Program:

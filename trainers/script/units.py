@@ -158,12 +158,12 @@ class Units:
         return ""
 
     def jump(self) -> str:
-        """The description of a counter whose steps rise by more than a unit each time; empty for another one."""
+        """A counter for steps that begin late, or rise by more than a unit each time; empty for others."""
         steps, stride = self._given, self._steps.stride
         gaps = [later - earlier for earlier, later in itertools.pairwise(steps)]
         begins_late = bool(steps) and not self.start and self._steps.whole and steps[0] > 1
         every = gaps[0] if gaps else steps[0] if begins_late else 0.0
-        if every < 1.5 * stride or any(not math.isclose(gap, every) for gap in gaps):
+        if (every < 1.5 * stride and not begins_late) or any(not math.isclose(gap, every) for gap in gaps):
             return ""
         sure = len(gaps) > 1 or begins_late or (not self.start and steps[0] == 0)
         first = steps[0] if not self.start else self._first_step or 0.0

@@ -129,8 +129,11 @@ class SeveralTrainers(Trainer):
 
     def pause_obstacle(self, *, stops_only: bool = False) -> str:
         """See `Trainer.pause_obstacle`: of the first trainer that has one."""
-        told = ((name, trainer.pause_obstacle()) for name, trainer in self.trainers.items())
-        return next((f"trainer {name!r}: {obstacle}" for name, obstacle in told if obstacle), "")
+        return _first((name, trainer.pause_obstacle()) for name, trainer in self.trainers.items())
+
+    def copies_obstacle(self) -> str:
+        """See `Trainer.copies_obstacle`: of the first trainer that has one."""
+        return _first((name, trainer.copies_obstacle()) for name, trainer in self.trainers.items())
 
     def workers_for(self, hyperparameters: Mapping[str, Any]) -> int:
         """See `Trainer.workers_for`."""
@@ -265,3 +268,8 @@ def _alike(trainer: Trainer) -> dict[str, Any]:
     """What of a trainer's scaling has to be the same for all: gangs are told apart by their size alone."""
     said = {name: value for name, value in recorded_scaling(trainer.scaling).items() if name != WORKERS}
     return {**said, "in this process": trainer.in_hand, "elastic": trainer.least_workers < trainer.workers}
+
+
+def _first(obstacles: Iterable[tuple[str, str]]) -> str:
+    """Return the first obstacle that there is, with the name of its trainer; empty for none."""
+    return next((f"trainer {name!r}: {obstacle}" for name, obstacle in obstacles if obstacle), "")

@@ -13,7 +13,7 @@ from hpo.jobs.build import warnings
 from tests.support.ray_train_job import trainer
 from tests.support.refusals import mentions
 from tests.support.script_job import WITH, WITHOUT, ScriptJob
-from trainers import RayTrainTrainer, ScriptTrainer, SeveralTrainers
+from trainers import RayTrainTrainer, ScalingConfig, ScriptTrainer, SeveralTrainers
 
 ASHA = (ASHAScheduler, {"max_t": 9, "grace_period": 1})
 ASHA_OF_RAY = "ray.tune.schedulers:ASHAScheduler"
@@ -72,3 +72,17 @@ def test_a_function_of_ray_train_s_is_looked_at_in_its_module(monkeypatch: pytes
     monkeypatch.setattr("inspect.getsource", lambda module: "def train(config): ...")
     said = mentions(made.pause_obstacle(), "checkpoint", "ray.train.report")
     mentions(said.replace("ray.train.report", ""), "train")
+
+
+def test_a_program_that_knows_of_no_other_workers_is_named_where_it_gets_some(tmp_path: Path) -> None:
+    job = ScriptJob(tmp_path, WITHOUT, workers=2, strategy="Random")
+    (told,) = [each for each in warnings(job.tuner.settings) if "WORLD_SIZE" in each]
+    mentions(told, "train.py", "2 workers", "num_workers")
+    assert not [each for each in warnings(ScriptJob(tmp_path, WITHOUT, workers=1).tuner.settings) if "WORLD" in each]
+    settings: dict[str, Any] = {"source_dir": tmp_path / "source", "scaling": ScalingConfig(num_workers=2)}
+    script = ScriptTrainer("train.py", **settings)
+    mentions(SeveralTrainers({"a": script, "b": script}).copies_obstacle(), "trainer 'a'", "train.py")
+    assert not ScriptTrainer("train.py", launcher="torchrun", **settings).copies_obstacle()
+    for text in ("import torch.distributed as dist", "os.environ['RANK']", "from mpi4py import MPI", "import jax"):
+        (tmp_path / "source" / "train.py").write_text(text)
+        assert not ScriptTrainer("train.py", **settings).copies_obstacle(), text

@@ -252,6 +252,8 @@ def test_steps_that_jump_regularly_are_noticed_with_a_counter_that_fits() -> Non
         ([20, 40], "step: {first: 20, every: 20}"),
         ([100], "step: {first: 100, every: 100}"),
         ([1, 3, 5], "step: {first: 1, every: 2}"),
+        ([4, 5, 6], "step: {first: 4, every: 1}"),
+        ([20, 21], "step: {first: 20, every: 1}"),
         ([0, 1, 2], ""),
         ([1, 2, 3], ""),
         ([1, 3], ""),
