@@ -83,11 +83,12 @@ class OpensOnce:
 
 
 class LosesAnActor(OpensOnce):
-    """A program whose first opening finds an actor of Ray dead; each later one goes."""
+    """A program whose first opening finds an actor of Ray dead on rank 1, while rank 0 waits for it."""
 
     def open(self, context: WorkerContext) -> dict[str, float]:
-        first = context.broadcast(not self._marker.exists())
-        if first:
-            self._marker.touch()
-            raise RayActorError
+        if context.broadcast(not self._marker.exists()):
+            if context.rank == 1:
+                self._marker.touch()
+                raise RayActorError
+            context.broadcast(None)
         return {}

@@ -393,6 +393,8 @@ class RayGangs:
             self._leaving.force(gang)  # Peers of the rank that failed may wait for it in a collective.
             where = f"\nThe worker's output: {event.logs}" if event.logs else ""
             raise GangError(f"gang {event.gang} cannot serve: {event.error}\n{event.traceback}".rstrip() + where)
+        if not gang.ended and gang not in self._leaving:
+            self._leaving.add(gang, 0.0)  # A worker said so; its peers wait for it, and would be started again.
         if self._failed_starts >= START_ATTEMPTS:
             raise GangError(
                 f"gangs failed to start {self._failed_starts} times in a row, the last with: {event.error}\n"

@@ -42,7 +42,7 @@ _OTHERS = re.compile(
     rb"(?i)rank|world_size|master_addr|distributed|tf_config|multiworker|hosts?\b|machines|mpi4py|horovod|deepspeed"
     rb"|accelerat|lightning|transformers|composer|\b(mpi|jax|ray|dask|fabric|socket)\b"
 )
-"""What a program has that knows of other workers, by itself or in a library that does."""
+"""Words of a program that works with other workers: variables of its rank, and libraries that train in parallel."""
 
 
 class ScriptTrainer(Trainer):
@@ -293,8 +293,7 @@ class ScriptTrainer(Trainer):
         return (
             f"neither {self.entry_point} nor a file beside it mentions other workers, as by RANK, WORLD_SIZE or "
             f"torch.distributed: each of its {self.workers} workers may train the whole model by itself, and all of "
-            "them write to one SM_CHECKPOINT_DIR; give num_workers 1, or the launcher of a program that trains in "
-            "parallel"
+            "them write to one SM_CHECKPOINT_DIR; give num_workers 1, or a program that trains in parallel"
         )
 
     def program(self, channels: dict[str, PlacedChannel]) -> Program:
