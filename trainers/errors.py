@@ -2,6 +2,7 @@
 
     WarmbandError
     ├── ConfigurationError   a value the user gave is wrong; also a ValueError
+    │   ├── JobError         a fault of the job that a trial showed: each trial would fail by it
     │   ├── LeaseError       another process drives the job
     │   └── NoJobError       the record has no such job
     ├── DataError            a channel's data is missing, cut short or not what it says; also a ValueError
@@ -29,6 +30,10 @@ class WarmbandError(Exception):
 
 class ConfigurationError(WarmbandError, ValueError):
     """A value the user gave is wrong."""
+
+
+class JobError(ConfigurationError):
+    """A setting of the job is wrong, as a trial showed: each trial would fail by it, so that the job ends."""
 
 
 class LeaseError(ConfigurationError):

@@ -241,8 +241,13 @@ class Trainer(Reads, ABC):
         values, changes = self.retraining(hyperparameters, units)
         return type(self)(scaling=self.scaling, hyperparameters=values, **{**self.arguments, **changes})
 
-    def command_line(self, hyperparameters: Mapping[str, Any]) -> str:
-        """Return the command line that trains a configuration by hand, as text for a shell; empty if there is none."""
+    def command_line(self, hyperparameters: Mapping[str, Any], channels: Mapping[str, Any] | None = None) -> str:
+        """Return the command line that trains a configuration by hand, as text for a shell; empty if there is none.
+
+        Args:
+            hyperparameters: the whole configuration.
+            channels: as `fit` takes them.
+        """
         return ""
 
     @classmethod

@@ -291,8 +291,12 @@ class Job:
         if unknown and not controller.trials.verdict:
             return Ended(status="Failed" if controller.search_failure else "Stopped", reason=controller.stopped)
         summary = {
-            **summarize(controller, self.strategy.plan, self._noise, self.estimator, earlier_best),
-            **({"training": training_of(controller, self.estimator)} if self.watcher.goal.training else {}),
+            **summarize(controller, self.strategy.plan, self._noise, self.estimator, earlier_best, self.channels),
+            **(
+                {"training": training_of(controller, self.estimator, self.channels)}
+                if self.watcher.goal.training
+                else {}
+            ),
             "checkpoints": kept,
             **known(notes),
         }

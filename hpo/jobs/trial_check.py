@@ -13,6 +13,7 @@ from hpo.jobs.build import opened, warnings
 from hpo.ranges import present
 from hpo.text import count
 from trainers import ScriptTrainer, steady, storage
+from trainers.channels import Channel
 from trainers.checkpoint import UNKNOWN
 from trainers.details import TRAINED_AGAIN, WARNINGS
 from trainers.errors import CheckpointError, ConfigurationError, StorageError, TrialError
@@ -123,7 +124,9 @@ def check_trial(
     values = middle(settings)
     name = f"check-{secrets.token_hex(4)}"
     folder = storage.join(f"{home()}/checks", name)
-    found = _Found(trainer=trainer, hyperparameters=values, length=length, folder=folder, settings=settings)
+    found = _Found(
+        trainer=trainer, hyperparameters=values, channels=channels, length=length, folder=folder, settings=settings
+    )
     workers = trainer.workers_for(values)
     try:
         with (
@@ -146,6 +149,7 @@ class _Found:
     Args:
         trainer: of the job.
         hyperparameters: that are trained.
+        channels: that it reads.
         length: units of a whole trial.
         folder: of the trial's files.
         settings: of the job.
@@ -153,6 +157,7 @@ class _Found:
 
     trainer: Trainer
     hyperparameters: dict[str, Any]
+    channels: Mapping[str, Channel]
     length: int
     folder: str
     settings: JobSettings
@@ -208,7 +213,7 @@ class _Found:
         first = self.segments[0] if self.segments else None
         return TrialCheck(
             hyperparameters=self.hyperparameters,
-            command=self.trainer.command_line(self.hyperparameters),
+            command=self.trainer.command_line(self.hyperparameters, self.channels),
             workers=0 if self.trainer.in_hand else self.trainer.workers_for(self.hyperparameters),
             length=self.length,
             units=units,

@@ -27,8 +27,9 @@ from hpo.text import (
     short,
     untuned_text,
 )
+from trainers.channels import Channel
 from trainers.details import NO_MODEL
-from trainers.errors import ConfigurationError
+from trainers.errors import ConfigurationError, DataError
 from trainers.trainer import Trainer
 
 DISTINCT_ERRORS = 3
@@ -40,6 +41,7 @@ def summarize(
     noise: Callable[[float], float | None],
     trainer: Trainer,
     earlier_best: Mapping[str, Any] | None = None,
+    channels: Mapping[str, Channel] | None = None,
 ) -> dict[str, Any]:
     """The summary of a run, as the record keeps it.
 
@@ -49,6 +51,7 @@ def summarize(
         noise: the standard error of an objective's value, where it is known.
         trainer: what trained.
         earlier_best: the best trial of the job's parents, as its spec has it.
+        channels: that it read.
     """
     statuses = [status_of(run) for run in controller.runs.values()]
     best, untuned = controller.best(), controller.untuned
@@ -80,7 +83,7 @@ def summarize(
             "hyperparameters": best.hyperparameters,
             "checkpoint": best.checkpoint,
             "trainer": trained_as(*own, controller.search.ranking.counts(best.resource, best.best_resource)),
-            "command": by_hand(*own),
+            "command": by_hand(*own, channels),
             "forked": best.origin is not None or bool(best.past),
             "load": own[0].load_code(best.checkpoint or ""),
             "details": best.details,
@@ -229,11 +232,11 @@ def how_to_look(name: str) -> str:
     return f"To look again: hpo describe {name}, hpo trials {name}"
 
 
-def by_hand(trainer: Trainer, values: Mapping[str, Any]) -> str:
+def by_hand(trainer: Trainer, values: Mapping[str, Any], channels: Mapping[str, Channel] | None) -> str:
     """Return the command line that trains a configuration by hand; empty where there is none."""
     try:
-        return trainer.command_line(values)
-    except ConfigurationError:
+        return trainer.command_line(values, channels)
+    except (ConfigurationError, DataError):
         return ""
 
 

@@ -17,6 +17,7 @@ from hpo.observers.summary import by_hand, costs, how_to_look, trained_as
 from hpo.search import Controller, TrialRun, status_of
 from hpo.strategies import Cut, Plan
 from hpo.text import count, details_text, holds_secret, short
+from trainers.channels import Channel
 from trainers.details import NO_MODEL
 from trainers.gangs import Report
 from trainers.trainer import Trainer
@@ -59,12 +60,13 @@ def lines_for(goal: Goal, say: Callable[[str], None]) -> PlainProgress:
     return (TrainingProgress if goal.training else PlainProgress)(goal, say)
 
 
-def training_of(controller: Controller, trainer: Trainer) -> dict[str, Any] | None:
+def training_of(controller: Controller, trainer: Trainer, channels: Mapping[str, Channel]) -> dict[str, Any] | None:
     """What a training came to, for the summary that the record keeps; None where it has not begun.
 
     Args:
         controller: its run.
         trainer: what trained.
+        channels: that it read.
     """
     run = next(iter(controller.runs.values()), None)
     if run is None:
@@ -78,7 +80,7 @@ def training_of(controller: Controller, trainer: Trainer) -> dict[str, Any] | No
         "metrics": run.metrics,
         "checkpoint": run.checkpoint or "",
         "trainer": trained_as(trainer, trainer.hyperparameters, run.resource),
-        "command": by_hand(trainer, trainer.hyperparameters),
+        "command": by_hand(trainer, trainer.hyperparameters, channels),
         "load": trainer.load_code(run.checkpoint) if run.checkpoint else "",
         "details": run.details,
     }

@@ -109,7 +109,7 @@ class Controller:
         self._storage_away = ""  # Why checkpoints cannot be read or written at present.
         self._storage = PatientStorage(self._tell_away, lambda: bool(self._stopping) or record.stop_requested)
         self._stopping = ""
-        self.search_failure = ""  # Why searcher or scheduler could not go on.
+        self.search_failure = ""  # Why the search could not go on: by its searcher or scheduler, or a fault of the job.
         self._over = False  # What comes is the closing of gangs.
 
     def run(self) -> None:
@@ -350,6 +350,9 @@ class Controller:
             self._demand.served(len(event.segment.reports), seconds)
         if not (event.spoilt and run.checkpoint and self._starts_over(run, event.error)):
             self.trials.booked(run, event)
+        if event.of_job and not self._stopping:
+            self.stop(event.error)
+            self.search_failure = self._stopping
 
     def _starts_over(self, run: TrialRun, reason: str) -> bool:
         """Whether a trial whose checkpoint is spoilt trains its rungs again; as often as it may lose its workers.

@@ -59,6 +59,11 @@ class MadeUp:
     def metric(self) -> str:
         return f"validation:{HOSTILE}" if self.hostile else "validation:auc"
 
+    def _command(self) -> dict[str, Any]:
+        """The summary's best trial with its command by hand, of a job whose texts are hostile."""
+        command = f"# First: export SM_CHANNEL_TRAIN=FOLDER\npython train.py --text '{HOSTILE}'"
+        return {"best": {"trial": next(iter(self._rows)), "command": command}} if self.hostile else {}
+
     def data(self) -> JobData:
         """The job, as a report reads it."""
         plan = lay_out(self.trials, 1, self.resource)
@@ -74,7 +79,7 @@ class MadeUp:
                 heartbeat=end,
                 spec=self._spec(),
                 plan=plan.to_json(),
-                summary={"worker_seconds": {}, "wall_seconds": end - CREATED},
+                summary={"worker_seconds": {}, "wall_seconds": end - CREATED, **self._command()},
             ),
             trials=tuple(TrialRow(job=self.name, trial_id=trial, **row) for trial, row in self._rows.items()),
             untuned=untuned,

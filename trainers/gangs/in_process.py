@@ -15,7 +15,7 @@ from typing import Any
 from ray.train import ScalingConfig
 
 from trainers import steady
-from trainers.errors import BrokenWorkerError, CheckpointError, DivergedError, GangError, is_away
+from trainers.errors import BrokenWorkerError, CheckpointError, DivergedError, GangError, JobError, is_away
 from trainers.gangs.messages import Assignment, Event, GangUp, Report, Served, one_line
 from trainers.gangs.program import Program, WorkerContext, output_of
 from trainers.gangs.worker import device
@@ -145,6 +145,7 @@ class InHand:
                 diverged=isinstance(error, DivergedError),
                 away=is_away(error),
                 spoilt=isinstance(error, CheckpointError),
+                of_job=isinstance(error, JobError),
                 reports=tuple(reports),
             )
         return Served(gang=self._gang, trial_id=trial, segment=segment, logs=output_of(self._program))

@@ -202,6 +202,7 @@ class Served:
         away: it was refused since its checkpoints can be neither read nor written: no failure, and to be served again.
         spoilt: it was refused since the checkpoint to go on from is gone, cut short or changed.
         broken: it has broken a worker's process as well, so that the gang starts again.
+        of_job: it was refused for a fault of its job, by which each trial would fail.
         reports: what rank 0 reported before it was refused.
     """
 
@@ -215,6 +216,7 @@ class Served:
     away: bool = False
     spoilt: bool = False
     broken: bool = False
+    of_job: bool = False
     reports: tuple[Report, ...] = ()
 
 

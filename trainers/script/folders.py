@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import tarfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,6 +23,11 @@ LARGEST_SOURCE = 200 << 20
 """Bytes of a source folder; it is sent to every worker."""
 LARGEST_TEXT = 4 << 20
 """Bytes of a file that is looked into for a word; programs are shorter."""
+_OTHERS = re.compile(
+    rb"(?i)rank|world_size|master_addr|distributed|tf_config|multiworker|hosts?\b|machines|mpi4py|horovod|deepspeed"
+    rb"|accelerat|lightning|transformers|composer|\b(mpi|jax|ray|dask|fabric|socket)\b"
+)
+"""Words of a program that works with other workers: variables of its rank, and libraries that train in parallel."""
 LEFT_OUT = {".git", ".venv", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", "node_modules"}
 """Folders that no program needs."""
 
@@ -96,6 +101,11 @@ def mentions(source: Path, words: re.Pattern[bytes]) -> bool:
         except OSError:
             return True
     return False
+
+
+def mentions_others(source: Path) -> bool:
+    """Whether a text in a source folder has a word of programs that work with other workers; see `mentions`."""
+    return mentions(source, _OTHERS)
 
 
 def names_in(source: Path, pattern: re.Pattern[bytes]) -> set[str]:
@@ -251,18 +261,31 @@ def _put_rows(channel: PlacedChannel, place: Path) -> None:
     import pandas as pd
 
     place.mkdir(parents=True, exist_ok=True)
-    scheme, files = getattr(channel.source, "scheme", None), getattr(channel.source, "files", ())
-    if scheme in ("", "file://"):
-        for number, file in enumerate(files):
-            name = os.path.basename(file.path)
-            link = place / name
-            (place / f"{number}-{name}" if link.is_symlink() else link).symlink_to(file.path)
+    if links := linked_files(channel.source):
+        for name, path in links.items():
+            (place / name).symlink_to(path)
         return
     table = channel.read_whole()
-    columns = table.feature_names or [f"f{side}" for side in range(np.shape(table.features)[1])]
-    frame = pd.DataFrame(np.asarray(table.features), columns=list(columns))
-    frame.insert(0, "target" if "target" not in columns else "label", table.labels)
+    columns = header_of(table.feature_names, np.shape(table.features)[1])
+    frame = pd.DataFrame(np.asarray(table.features), columns=list(columns[1:]))
+    frame.insert(0, columns[0], table.labels)
     frame.to_csv(place / f"{channel.name}.csv", index=False)
+
+
+def linked_files(source: object) -> dict[str, str]:
+    """Return the paths of the local files of a channel of rows, by their names in its folder; empty for other rows."""
+    links: dict[str, str] = {}
+    if getattr(source, "scheme", None) in ("", "file://"):
+        for number, file in enumerate(getattr(source, "files", ())):
+            name = os.path.basename(file.path)
+            links[f"{number}-{name}" if name in links else name] = file.path
+    return links
+
+
+def header_of(names: Sequence[str] | None, features: int) -> tuple[str, ...]:
+    """Return the names of columns of rows that a program gets as one CSV file: the target's, then those of features."""
+    names = tuple(names or (f"f{side}" for side in range(features)))
+    return ("target" if "target" not in names else "label", *names)
 
 
 def clear(folder: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from trainers.details import TRAINED_AGAIN, WARNINGS
-from trainers.errors import ConfigurationError
+from trainers.errors import ConfigurationError, JobError
 from trainers.gangs import Assignment, Report
 from trainers.script.metric_files import Reported
 from trainers.script.metric_lines import Reading
@@ -70,6 +70,7 @@ class Verdict:
         error: why the trial failed; empty where it did not.
         diverged: it failed since its objective is no finite number.
         away: it failed since a disk is full or gone, which is no fault of its own.
+        of_job: it failed by a fault of its job, as each trial would.
         again: its port was taken, and it starts once more.
         ended: it ended by itself before its rung, and does not go on.
         holds: it stands at its rung, from which its trial may go on at once.
@@ -79,6 +80,7 @@ class Verdict:
     error: str = ""
     diverged: bool = False
     away: bool = False
+    of_job: bool = False
     again: bool = False
     ended: bool = False
     holds: bool = False
@@ -319,7 +321,7 @@ class Leader:
                 if (verdict := self._count(each)) is not None:
                     return verdict
         except ConfigurationError as error:
-            return Verdict(error=str(error))
+            return Verdict(error=str(error), of_job=isinstance(error, JobError))
         return None
 
     def _count(self, units: Counted) -> Verdict | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from trainers.checking import did_you_mean, is_number
-from trainers.errors import ConfigurationError
+from trainers.errors import ConfigurationError, JobError
 from trainers.script.printed_numbers import longer_number, number
 from trainers.script.steps import STEP
 
@@ -144,7 +144,8 @@ class MetricDefinitions:
             line: of output, with or without its end.
 
         Raises:
-            ConfigurationError: a group took a part of a number, or a group `step` no number.
+            JobError: a group took a part of a number.
+            ConfigurationError: a group `step` took no number.
         """
         for part in _ESCAPES.sub("", line).replace("\n", "\r").split("\r"):
             reading = self._read(part) if part else None
@@ -184,7 +185,7 @@ def _check_whole(definition: _Definition, match: re.Match[str], group: int | str
     if not (longer := longer_number(match.string, own, others)):
         return
     better = _better(definition, match, group, longer)
-    raise ConfigurationError(
+    raise JobError(
         f"the regular expression '{definition.pattern.pattern}' of {definition.name!r} takes {match[group]!r} of the "
         f"number {longer!r} in the line {_shown(match)!r}; give "
         + (f"'{better}'" if better else r"a group that takes the whole number, such as (\S+)")

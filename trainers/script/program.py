@@ -12,7 +12,7 @@ from trainers import steady
 from trainers.channels import FETCH_SECONDS, PlacedChannel
 from trainers.checkpoint import UNKNOWN, File, Manifest
 from trainers.details import NO_MODEL
-from trainers.errors import CheckpointError, DivergedError, StorageError, TrialError, UnsavedError, is_away
+from trainers.errors import CheckpointError, DivergedError, JobError, StorageError, TrialError, UnsavedError, is_away
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never, one_line
 from trainers.process import Scratch
 from trainers.script.checkpoint_reads import CheckpointReads
@@ -240,7 +240,7 @@ class ScriptProgram:
         """Runs the program; once more where a port was taken that was free.
 
         Raises:
-            TrialError, DivergedError: as rank 0 decides, on all ranks.
+            TrialError, DivergedError, JobError, StorageError: as rank 0 decides, on all ranks.
         """
         known = noted.known(assignment)
         for report in known:
@@ -258,8 +258,9 @@ class ScriptProgram:
             if not verdict.again or attempt == ATTEMPTS - 1:
                 break
         if verdict.error:
-            kind = DivergedError if verdict.diverged else StorageError if verdict.away else TrialError
-            raise kind(verdict.error, **({} if kind is StorageError else {"logs": verdict.logs}))
+            if verdict.away or verdict.of_job:
+                raise (StorageError if verdict.away else JobError)(verdict.error)
+            raise (DivergedError if verdict.diverged else TrialError)(verdict.error, logs=verdict.logs)
         followed.reports[:0] = known
         if verdict.ended and self._opened().context.rank == 0:
             _fill(assignment, followed, last, on_report)

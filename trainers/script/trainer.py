@@ -19,8 +19,8 @@ from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, Gangs, Program, resources_per_worker
 from trainers.script.arguments import Arguments, check_arguments, check_names
-from trainers.script.command import command_line
-from trainers.script.folders import mentions, packed
+from trainers.script.by_hand import command_line
+from trainers.script.folders import mentions, mentions_others, packed
 from trainers.script.launchers import PLACES, LauncherOptions, check_launcher, uses_trial
 from trainers.script.lengths import LENGTHS, ProgramLength, program_length
 from trainers.script.metric_files import check_globs
@@ -38,11 +38,6 @@ RUNTIME_ENV = ("env_vars", "image_uri", "pip", "working_dir")
 GRACE_SECONDS = 30.0
 """How long it may take to end after SIGTERM; SageMaker gives two minutes, of which most is its own."""
 _CHECKPOINT = re.compile(rb"(?i)checkpoint")
-_OTHERS = re.compile(
-    rb"(?i)rank|world_size|master_addr|distributed|tf_config|multiworker|hosts?\b|machines|mpi4py|horovod|deepspeed"
-    rb"|accelerat|lightning|transformers|composer|\b(mpi|jax|ray|dask|fabric|socket)\b"
-)
-"""Words of a program that works with other workers: variables of its rank, and libraries that train in parallel."""
 
 
 class ScriptTrainer(Trainer):
@@ -242,9 +237,9 @@ class ScriptTrainer(Trainer):
         """See `Trainer.retraining`: with all that the program received, and a length where nothing says one."""
         return dict(hyperparameters), {"length": units} if self._length.of(hyperparameters) is None else {}
 
-    def command_line(self, hyperparameters: Mapping[str, Any]) -> str:
+    def command_line(self, hyperparameters: Mapping[str, Any], channels: Mapping[str, Any] | None = None) -> str:
         """See `Trainer.command_line`: the program's own."""
-        return command_line(self, hyperparameters)
+        return command_line(self, hyperparameters, channels)
 
     def first_matches(self, lines: Iterable[str]) -> dict[str, str]:
         """Return the first line of output that gives each metric of the definitions, by metric.
@@ -288,7 +283,7 @@ class ScriptTrainer(Trainer):
 
     def copies_obstacle(self) -> str:
         """See `Trainer.copies_obstacle`: as far as the words of its source folder tell, without another launcher."""
-        if self.workers == 1 or self.launcher != "python" or mentions(Path(self.source_dir), _OTHERS):
+        if self.workers == 1 or self.launcher != "python" or mentions_others(Path(self.source_dir)):
             return ""
         return (
             f"neither {self.entry_point} nor a file beside it mentions other workers, as by RANK, WORLD_SIZE or "

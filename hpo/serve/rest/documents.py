@@ -48,11 +48,19 @@ def trial_document(snapshot: Snapshot, trial: TrialRow) -> dict[str, Any]:
 
 
 def one_trial(followed: FollowedJob, trial_id: str) -> dict[str, Any]:
-    """A trial by its name."""
+    """A trial by its name, with the command that trains it by hand, where the job's summary has that."""
     snapshot, trial = followed.trial(trial_id)
     if trial is None:
         raise RefusedError(404, "NotFound", f"job {followed.name!r} has no trial {trial_id!r}")
-    return trial_document(snapshot, trial)
+    return {**trial_document(snapshot, trial), "ByHand": _by_hand(snapshot.job.summary, trial_id)}
+
+
+def _by_hand(summary: Mapping[str, Any], trial_id: str) -> dict[str, Any] | None:
+    for name in ("best", "training"):
+        found = summary.get(name) or {}
+        if found.get("trial") == trial_id and found.get("command"):
+            return {"Command": found["command"], "Forked": bool(found.get("forked"))}
+    return None
 
 
 def trial_reports(store: Store, followed: FollowedJob, trial_id: str) -> dict[str, Any]:

@@ -13,7 +13,15 @@ from typing import Any
 import ray
 from ray.exceptions import ActorDiedError, ObjectLostError, RayActorError
 
-from trainers.errors import BrokenWorkerError, CheckpointError, DivergedError, GangError, UnsavedError, is_away
+from trainers.errors import (
+    BrokenWorkerError,
+    CheckpointError,
+    DivergedError,
+    GangError,
+    JobError,
+    UnsavedError,
+    is_away,
+)
 from trainers.gangs.mailbox import MailboxHandle
 from trainers.gangs.messages import (
     Assignment,
@@ -121,6 +129,7 @@ def _serve_one(
             away=is_away(error),
             spoilt=isinstance(error, CheckpointError),
             broken=isinstance(error, BrokenWorkerError),
+            of_job=isinstance(error, JobError),
             reports=tuple(reporter.reports),
         )
         if not mailbox.refuse(refusal, context.rank, context.world_size, AGREE_SECONDS):

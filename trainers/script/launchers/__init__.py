@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         LauncherOptions as LauncherOptions,
         Place as Place,
         Start as Start,
+        common as common,
     )
     from trainers.script.launchers.starting import (
         check_launcher as check_launcher,

@@ -36,6 +36,26 @@ export function fill(element, ...children) {
 }
 
 /**
+ * Text of a program, with a button that copies it; where a browser does not let the page copy, it is selected.
+ * @param {string} text
+ * @param {string} label
+ */
+export function copied(text, label) {
+  const code = h("code", {}, text);
+  const button = h("button", { type: "button", on: { click: async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch {
+      getSelection()?.selectAllChildren(code);
+      button.textContent = "Selected: press Ctrl+C";
+    }
+    window.setTimeout(() => { button.textContent = "Copy"; }, 2000);
+  } } }, "Copy");
+  return h("div", { class: "copied" }, button, h("pre", { class: "log", tabindex: "0", "aria-label": label }, code));
+}
+
+/**
  * Calls at most once in a time, and once more after the last request.
  * @param {() => void} call
  * @param {number} milliseconds

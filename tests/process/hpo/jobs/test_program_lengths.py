@@ -14,6 +14,7 @@ from ray.tune.schedulers import ASHAScheduler, HyperBandScheduler
 from hpo import HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from tests.support.refusals import mentions, missing_names, refuses
 from tests.support.script_job import ScriptJob
+from trainers import Folder
 from trainers.errors import CheckpointError, ConfigurationError
 
 EPOCHS = """
@@ -87,6 +88,17 @@ def test_a_length_by_name_is_that_of_trials_under_every_strategy(tmp_path: Path,
     assert not re.search(r"(?<![-\w])epochs: \d", made.printed)
     folder = made.tuner.best_estimator().model()
     assert float((folder / "model.txt").read_text()) == pytest.approx(best["value"], abs=1e-6)
+
+
+def test_the_command_of_the_summary_has_the_channels(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "scale").write_text("0.5")
+    source = EPOCHS.replace("weight = 0.0", "weight = float(open(os.environ['SM_CHANNEL_TRAIN'] + '/scale').read())")
+    made = job(tmp_path, source, {"num-epochs": 2}, trainer={"length": "num-epochs"}, strategy="Random")
+    made.tuner.fit({"train": Folder(tmp_path / "data")}, job_name="job")
+    best = made.tuner.describe()["Summary"]["best"]
+    assert best["value"] > 0.5
+    assert by_hand(printed_command(made))[-1] == pytest.approx(best["value"])
 
 
 @pytest.mark.parametrize("way", WAYS)

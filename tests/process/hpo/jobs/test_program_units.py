@@ -9,8 +9,9 @@ import pytest
 
 from hpo import CategoricalParameter, HyperbandStrategyConfig, StrategyConfig
 from hpo.record.tables import TrialRow
-from tests.support.refusals import mentions, missing_names
+from tests.support.refusals import mentions, missing_names, refuses
 from tests.support.script_job import ScriptJob
+from trainers import WarmbandError
 
 HEAD = """
 import argparse, json, os, sys, time
@@ -96,8 +97,9 @@ def test_far_fewer_reports_than_the_length_are_said(tmp_path: Path) -> None:
     assert sum(not missing_names(line, "warning", 5, 400) for line in job.printed.splitlines()) == 1
 
 
-def test_a_part_of_a_number_fails_the_job_and_the_whole_one_finds_the_best(tmp_path: Path) -> None:
+def test_a_part_of_a_number_ends_the_job_and_the_whole_one_finds_the_best(tmp_path: Path) -> None:
     source = f"{HEAD}for e in range(1, 4): print(f'epoch {{e}} val_loss: {{a.eta / e}}', flush=True)\n"
+    rates = [0.5, 9.5e-5, 0.02, 8.5e-5]
 
     def job(folder: str, regex: str) -> ScriptJob:
         return ScriptJob(
@@ -105,18 +107,21 @@ def test_a_part_of_a_number_fails_the_job_and_the_whole_one_finds_the_best(tmp_p
             source,
             static={"epochs": 3},
             trainer=definition(regex),
-            ranges={"eta": CategoricalParameter([9.5e-5, 0.5, 0.02])},
+            ranges={"eta": CategoricalParameter(rates)},
             objective_type="Minimize",
             strategy="Grid",
-            max_jobs=3,
+            max_jobs=4,
         )
 
     cut = job("cut", r"val_loss: ([0-9.]+)")
-    cut.fit()
+    with refuses(WarmbandError, field="'accuracy'", value="9.5e-05", remedy=r"val_loss: (\S+)"):
+        cut.fit()
+    assert cut.tuner.describe()["HyperParameterTuningJobStatus"] == "Failed"
+    assert [trial.status for trial in cut.trials()] == ["Completed", "Failed"]
     mentions(cut.printed, "9.5e-05", r"val_loss: (\S+)")
     whole = job("whole", r"val_loss: (\S+)")
     best = min(whole.fit(), key=lambda trial: trial.objective or 0.0)
-    assert best.objective == pytest.approx(9.5e-5 / 3)
+    assert best.objective == pytest.approx(8.5e-5 / 3)
 
 
 def test_a_program_saves_its_model_whatever_its_length_is_called(tmp_path: Path) -> None:

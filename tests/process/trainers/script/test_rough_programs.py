@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import queue
 import select
 import signal
 import socket
@@ -13,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -21,9 +19,10 @@ import pytest
 from tests.support.processes import python
 from tests.support.refusals import mentions, refuses, refuses_each
 from tests.support.rows import until
+from tests.support.script_gangs import of_two
 from tests.support.script_programs import ACCURACY, PROGRAMS, assignment, values
 from trainers import ConfigurationError, ScriptTrainer, TrialError
-from trainers.gangs import Report, Segment, WorkerContext
+from trainers.gangs import Report, Segment
 from trainers.script.launchers import Start
 from trainers.script.process import Guard, ProgramProcess
 from trainers.script.program import ScriptProgram
@@ -301,36 +300,6 @@ def test_a_length_that_is_no_number_of_units_is_none(opened: Opened, tmp_path: P
     assert values(program.train(assignment(tmp_path, 2, epochs=epochs), print)) == [(1, 0.1), (2, 0.2)]
 
 
-def of_two(folder: Path, trainer: ScriptTrainer, **hyperparameters: object) -> list[Segment | Exception]:
-    """What the two workers of a gang come to, each in a thread of this process."""
-    handed: queue.SimpleQueue[object] = queue.SimpleQueue()
-
-    def serve(rank: int) -> Segment | Exception:
-        def broadcast(value: object) -> object:
-            if rank:
-                return handed.get(timeout=60)
-            handed.put(value)
-            return value
-
-        program = trainer.program({})
-        program.open(
-            WorkerContext(rank=rank, world_size=2, node_ip="127.0.0.1", cpus=1, broadcast=broadcast, in_hand=True)
-        )
-        try:
-            return program.train(assignment(folder, 6, **hyperparameters), print)
-        except Exception as error:
-            return error
-        finally:
-            ended.append(time.monotonic())
-            program.close()
-
-    ended: list[float] = []
-    with ThreadPoolExecutor(2) as threads:
-        outcomes = list(threads.map(serve, range(2)))
-    assert abs(ended[0] - ended[1]) < 5  # Ray's workers have to agree on an error within ten seconds.
-    return outcomes
-
-
 @pytest.mark.parametrize(
     ("hyperparameters", "names"),
     [
@@ -364,6 +333,7 @@ import os, signal, sys, time
 from pathlib import Path
 import psutil
 from ray.train import ScalingConfig
+from tests.support.script_gangs import of_two
 from tests.support.script_programs import ACCURACY, assignment
 from trainers import ScriptTrainer
 from trainers.gangs.in_process import alone

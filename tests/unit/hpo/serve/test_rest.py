@@ -85,6 +85,14 @@ def test_gangs_say_what_each_does_now(store: Store, get: Get) -> None:
     assert found["starting"] == 1
 
 
+def test_a_trial_has_the_command_by_hand_that_the_summary_has_of_it(store: Store, get: Get) -> None:
+    job(store, "made", values=[0.9, 0.8])
+    with store.writer("made") as writer:
+        writer.job(summary={"best": {"trial": "made-000", "command": "python train.py --text '<b>'", "forked": True}})
+    assert get("jobs/made/trials/made-000")["ByHand"] == {"Command": "python train.py --text '<b>'", "Forked": True}
+    assert get("jobs/made/trials/made-001")["ByHand"] is None
+
+
 def test_a_snapshot_in_memory_is_that_of_the_record(store: Store) -> None:
     from hpo.serve.following import FollowedJob
 

@@ -4,7 +4,7 @@ import { trialActs } from "../acts/jobacts.js";
 import { follow, get, path } from "../api.js";
 import { HUES } from "../chart.js";
 import { curvesChart } from "../curves.js";
-import { fill, h, throttled } from "../dom.js";
+import { copied, fill, h, throttled } from "../dom.js";
 import { address, between, chip, duration, number, plain, when } from "../format.js";
 import { JobData } from "../jobdata.js";
 import { figure, section } from "./job.js";
@@ -56,6 +56,8 @@ export function trialPage(frame, name, id) {
     fill(rest,
       trial.FailureReason ? section("Why it ended", h("p", { class: "bad" }, trial.FailureReason), trial.Traceback ? h("pre", { class: "log" }, trial.Traceback) : null) : null,
       section("Hyperparameters", facts(trial.HyperParameters || {})),
+      trial.ByHand ? section("By hand", trial.ByHand.Forked ? h("p", { class: "quiet" }, "Without what the trial took over from other trials.") : null,
+        copied(trial.ByHand.Command, "By hand")) : null,
       trial.Parent ? section("Origin", h("p", {}, "Began from ", h("a", { href: address(name, trial.Parent) }, trial.Parent), ` at unit ${trial.ParentResource}.`)) : null,
       trial.Details && Object.keys(trial.Details).length ? section("Details", h("pre", { class: "log" }, JSON.stringify(trial.Details, null, 2))) : null,
       section("Reports", h("div", { class: "scroll tall", tabindex: "0" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", { class: "right" }, "unit"), lines.map((line) => h("th", { class: "right" }, line.trial)))),

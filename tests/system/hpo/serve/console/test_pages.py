@@ -71,6 +71,22 @@ def test_names_with_html_come_out_as_text(visit: Visit) -> None:
     assert page.locator("#main script, #main img").count() == 0
 
 
+def test_the_best_trial_has_its_command_by_hand_with_a_button_that_copies_it(visit: Visit, record: Store) -> None:
+    best = record.job("hostile").summary["best"]
+    page = visit(f"#/jobs/hostile/trials/{best['trial']}")
+    section = page.get_by_role("region", name="By hand")
+    expect(section.locator("code")).to_have_text(best["command"], use_inner_text=True)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    section.get_by_role("button").click()
+    expect(section.get_by_role("button")).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == best["command"]
+    assert page.locator("#main script, #main img").count() == 0
+    other = next(row.trial_id for row in record.trials("hostile") if row.trial_id != best["trial"])
+    page = visit(f"#/jobs/hostile/trials/{other}")
+    expect(page.get_by_role("heading", name="Hyperparameters")).to_be_visible()
+    expect(page.get_by_role("region", name="By hand")).to_have_count(0)
+
+
 @pytest.mark.parametrize(
     "place", ["#/jobs", "#/jobs/sixty", "#/jobs/sixty/trials/sixty-003", "#/compare/sixty,hostile"]
 )
