@@ -50,5 +50,6 @@ def absl_options(source: Source) -> Iterator[ProgramOption]:
             help=" ".join(text.split()) if isinstance(text, str) else "",
             choices=values,
             boolean="--flag/--noflag" if boolean else "",
+            bare=boolean,
             list="repeated" if kind.startswith("multi_") else _LISTS.get(kind, ""),
         )

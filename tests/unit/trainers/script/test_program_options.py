@@ -80,6 +80,8 @@ def options(parser):
         "kind": "switch",
         "default": False,
         "boolean": "--flag",
+        "bare": True,
+        "stored": True,
     }
     assert told(found.find("kind")) == {
         "options": ("--kind",),
@@ -120,6 +122,8 @@ def main(**given): ...
 """
     )
     assert [each.name for each in found.options] == ["lr", "shuffle", "on", "kind", "count", "path"]
+    with_parameters = read("import click\n@click.command()\n@click.option('--lr', type=float)\ndef main(lr): ...")
+    assert [each.options for each in with_parameters.options] == [("--lr",)], "its parameter is no second option"
     assert told(found.find("shuffle"))["boolean"] == "--shuffle/--no-shuffle"
     assert "boolean" not in told(found.find("on")), "no word turns it off"
     assert told(found.find("kind"))["choices"] == ("a", "b")
@@ -175,6 +179,57 @@ flags.DEFINE_multi_integer("many", [1], "each")
         ("sizes", "list", ["1"], "all"),
         ("many", "list", [1], "each"),
     ]
+
+
+PARSER = "import argparse\np = argparse.ArgumentParser()\n"
+COMMAND = "import click\n@click.command()\n"
+PAIR = "p.add_argument('--amp', dest='amp', action='store_true')\np.add_argument('--no-amp', dest='amp', {})\n"
+TYPES = {
+    "one.py": "def truth(text):\n    return text == 'yes'\n",
+    "two.py": "import one\ndef truth(text):\n    return text == '1'\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        (f"{PARSER}p.add_argument('--amp', action='store_true', default=True)", ""),
+        (f"{PARSER}p.add_argument('--amp', action='store_true', default=computed())", ""),
+        (f"{PARSER}p.add_argument('--amp', action='store_true')\np.set_defaults(amp=True)", ""),
+        (f"{PARSER}p.add_argument('--amp', action='store_false', default=False)", ""),
+        (f"{PARSER}p.add_argument('--amp', action='store_const', const=1, default=0)", "--flag"),
+        (f"{PARSER}p.add_argument('--amp', action='store_const', const='fp16', default='fp32')", ""),
+        (f"{PARSER}p.add_argument('--amp', action='append_const', const=1)", ""),
+        (f"{PARSER}p.add_argument('--amp', action='count', default=0)", "--flag"),
+        (PARSER + PAIR.format("action='store_false'") + "p.set_defaults(amp=True)", "--amp/--no-amp"),
+        (PARSER + PAIR.format("action='store_const', const=False"), "--amp/--no-amp"),
+        (f"{PARSER}p.add_argument('--amp', action='store_true')\np.add_argument('--amp', type=bool)", ""),
+        (
+            f"{PARSER}p.add_argument('--amp', action='store_true')\np.add_argument('--amp', action='store_true')",
+            "--flag",
+        ),
+        (f"{PARSER}import other\np.add_argument('--amp', type=bool)", ""),
+        (f"{PARSER}p.add_argument('--amp', type=bool, choices=[True, False])", "--flag True/''"),
+        (f"{PARSER}import one\nfrom two import truth\np.add_argument('--amp', type=truth)", "--flag 1"),
+        (f"{PARSER}import one\nfrom two import *\np.add_argument('--amp', type=truth)", ""),
+        ("from jsonargparse import ArgumentParser as A\nA().add_argument('--amp', type=bool)", "--flag true"),
+        (f"{COMMAND}@click.option('--amp', is_flag=True, default=computed())\ndef main(amp): ...", ""),
+        (f"{COMMAND}@click.option('--amp', count=True)\ndef main(amp): ...", "--flag"),
+        (f"{COMMAND}@click.option(' /--no-amp', 'amp', default=True)\ndef main(amp): ...", "/--no-amp"),
+        (
+            f"{COMMAND}@click.option('--amp', 'amp', flag_value=True)\n"
+            "@click.option('--fp32', 'amp', flag_value=False, default=True)\ndef main(amp): ...",
+            "--amp/--fp32",
+        ),
+        ("import typer\ndef main(amp: bool = typer.Option(True, ' /--fp32')): ...\ntyper.run(main)", "/--fp32"),
+    ],
+)
+def test_the_form_of_a_switch(read: Read, text: str, form: str) -> None:
+    """It is empty where a value has no word, or where several declarations tell different forms."""
+    other = {"other.py": f"{PARSER}p.add_argument('--amp', action='store_true')"}
+    option = read(text, **TYPES, **other).find("amp")
+    assert option is not None
+    assert option.boolean == form
 
 
 DATACLASS = """
