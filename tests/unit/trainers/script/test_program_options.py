@@ -232,6 +232,34 @@ def test_the_form_of_a_switch(read: Read, text: str, form: str) -> None:
     assert option.boolean == form
 
 
+def test_a_file_of_ml_collections_has_a_flag_for_each_value(read: Read) -> None:
+    program = "from ml_collections import config_flags\nconfig_flags.DEFINE_config_file('config', None, 'help')"
+    values = "def get_config():\n    c = ConfigDict()\n    c.lr = 0.1\n    c.model.layers = 2\n    c.amp = True\n"
+    assert [(each.name, each.default, each.required) for each in read(program).options] == [("config", None, True)]
+    found = read(program, **{"configs__default.py": values})
+    assert [(each.name, each.default, each.boolean) for each in found.options] == [
+        ("config", "configs/default.py", ""),
+        ("config.lr", 0.1, ""),
+        ("config.model.layers", 2, ""),
+        ("config.amp", True, "--flag=true"),
+    ]
+
+
+def test_the_fields_of_transformers_arguments_and_those_without_a_default(read: Read) -> None:
+    found = read(
+        """
+from dataclasses import dataclass, field
+from transformers import HfArgumentParser, TrainingArguments
+@dataclass
+class Model:
+    path: str = field(metadata={"help": "where it is"})
+HfArgumentParser((Model, TrainingArguments))
+"""
+    )
+    assert told(found.find("path")) == {"options": ("--path",), "required": True, "help": "where it is"}
+    assert told(found.find("learning_rate"))["default"] == 5e-5
+
+
 DATACLASS = """
 from dataclasses import dataclass, field
 {imports}
@@ -384,6 +412,8 @@ def source(folder: Path, text: str) -> Source:
             '{"epoch": 2, "val_loss": 1.5e-05}',
             ("2", "1.5e-05"),
         ),
+        ("print('epoch:% 3d, loss:%8.3f' % (epoch, loss))", ["loss"], "epoch:  1, loss:   0.500", ("1", "0.500")),
+        ("print(f'train_acc {a} test_acc {b}')", ["test_acc", "train_acc"], "train_acc 1 test_acc 2", (None, "1")),
         ("print({'eval_acc': v})", ["eval_acc"], "{'eval_acc': 0.5}", (None, "0.5")),
         ("print(f'ppl {ppl:,.2f}, lr {lr}')", ["ppl"], "ppl 1,236.50, lr 3", (None, "1,236.50")),
         ("print(f'[{epoch}/{n}] {top1.avg:.3f}')", [], "", None),
@@ -399,6 +429,16 @@ def test_lines_that_print_metrics(
     if value is not None:
         match = next(matched for each in found[::-1] if (matched := re.search(each.regex, line)))
         assert (match.groupdict().get("step"), match["value"]) == value
+
+
+def test_keras_prints_a_loss_of_held_out_data_where_it_has_some(tmp_path: Path) -> None:
+    fit = "import keras\nmodel.fit(x, y{})"
+    [held_out] = printed_metrics(source(tmp_path, fit.format(", validation_split=0.1")))
+    [training] = printed_metrics(source(tmp_path, fit.format("")))
+    assert (held_out.name, held_out.doubt, training.name) == ("val_loss", "", "loss")
+    assert "validation_data" in training.doubt
+    found = re.findall(training.regex, "1/1 - 0s - loss: 0.5 - val_loss: 0.25")
+    assert found == ["0.5"]
 
 
 def test_guesses(tmp_path: Path) -> None:
