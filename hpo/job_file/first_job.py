@@ -21,6 +21,7 @@ from trainers.script import (
     ProgramOption,
     ProgramOptions,
     Source,
+    config_folders,
     folder_of,
     launcher_of,
     length_of,
@@ -37,6 +38,17 @@ _TRIALS = 20
 
 _RATES = re.compile(r"(^|[._-])(lr|learning_?rate|eta|base_lr|lrate)([._-]|$)", re.IGNORECASE)
 _SIZES = re.compile(r"batch_?size|hidden|width|units|n_?embd|num_?layers|d_?model|max_depth|num_leaves", re.IGNORECASE)
+_SCHEDULES = re.compile(
+    r"schedul|min|max|step|size|gamma|decay|warm|epoch|patience|power|policy|factor|cycle|end|final"
+)
+_NOT_SIZES = re.compile(r"test|eval|val|img|image|input|crop|frame|screen|video")
+_NOT_TUNED = re.compile(
+    r"seed|worker|thread|port|rank|world|node|gpu|device|backend|accelerator|log|print|interval|freq|save|eval|test|"
+    r"start|resume|class|len|shape|image|img|samples|job|task|mode|model|arch|dataset|data\b|level|format|version|"
+    r"precision|every|verbos|debug|tokenizer|lang",
+    re.IGNORECASE,
+)
+"""Names of options that a search leaves alone where no better one is known."""
 _SHARES = {
     "dropout": (0.0, 0.5),
     "momentum": (0.5, 0.99),
@@ -85,6 +97,11 @@ def _program(path: Path, *, run_help: bool) -> _Program:
         if not inside:
             folder, entry_point = Path("."), os.path.relpath(path, here)
     source = Source.read(folder, entry_point)
+    apart = [each for each in config_folders(source) if not each.resolve().is_relative_to(folder.resolve())]
+    if apart:  # The program's copy needs the folder of its configuration, too.
+        root = os.path.commonpath([folder.resolve(), *(each.resolve() for each in apart)])
+        folder, entry_point = Path(os.path.relpath(root)), os.path.relpath(path, root)
+        source = Source.read(folder, entry_point)
     if not source.modules and not run_help:
         raise ConfigurationError(
             f"--from is {str(path)!r}, which cannot be read as Python; give a .py file, or --run-help too"
@@ -173,8 +190,10 @@ def _lines(program: _Program) -> Iterator[str]:
             f"{program.entry_point} has no option with a number to tune that its source tells; give --run-help to ask "
             "its --help too, or write the job file yourself: hpo init"
         )
+    known = any(_range(option) for option, _ in chosen)
     for option, bounds in chosen:
-        yield f"    {_value(_name(option))}: {bounds}{_about(option)}"
+        about = _about(option) if known else f"  # CHECK: a guess{_about(option).replace('  #', ':')}"
+        yield f"    {_value(_name(option))}: {bounds}{about}"
 
 
 def _arguments(options: ProgramOptions) -> Iterator[str]:
@@ -190,7 +209,7 @@ def _hyperparameters(
     fixed: list[str] = []
     ranges = {each.name for each, _ in _ranges(options, length)}
     for option in options:
-        name, folder = _value(_name(option)), folder_of(option)
+        name, folder = _value(_name(option)), _folder(program, option)
         if option is length:
             fixed.append(
                 f"    {name}: {_shown(option.default if _whole(option.default) else MOST_UNITS)}  # the length"
@@ -218,6 +237,8 @@ def _metrics(metrics: Sequence[PrintedMetric]) -> Iterator[str]:
     yield "  metric_definitions:           # the first is the objective; a match of it is one unit"
     for metric in metrics[:6]:
         yield f"    # {metric.place}: {metric.line[:90]}"
+        if metric.doubt:
+            yield f"    # CHECK: {metric.doubt}"
         yield f"    - {{Name: {_value(metric.name)}, Regex: {_quoted(metric.regex)}}}"
 
 
@@ -227,23 +248,39 @@ def _ranges(options: Sequence[ProgramOption], length: ProgramOption | None) -> l
     if found:
         return found[:6]
     for option in options:
-        if option is not length and option.kind == "number" and _is_number(option.default) and option.default > 0:
+        if option is not length and _is_tunable(option) and _is_number(option.default) and option.default > 0:
             kind = "integer" if option.whole else "continuous"
             low, high = option.default / 2, option.default * 2
             ends = (max(1, int(low)), int(high)) if option.whole else (low, high)
             if ends[0] < ends[1]:
                 return [(option, _bounds(kind, *ends))]
-    choices = [each for each in options if len(each.choices) > 1 and not each.positional]
+    choices = [each for each in options if len(each.choices) > 1 and _is_tunable(each)]
     return [(each, f"{{type: categorical, values: {_shown(list(each.choices))}}}") for each in choices[:1]]
+
+
+def _folder(program: _Program, option: ProgramOption) -> str:
+    """The placeholder of an option that names a folder of outputs; empty for others.
+
+    A configuration's own null and interpolations stay as they are: other keys are made of them.
+    """
+    configured = bool(program.options.style)
+    if configured and (option.default is None or "${" in str(option.default)):
+        return ""
+    return folder_of(option)
+
+
+def _is_tunable(option: ProgramOption) -> bool:
+    """Whether nothing in the name of an option says that it is no hyperparameter."""
+    return option.kind in ("number", "choices") and not option.positional and not _NOT_TUNED.search(option.name)
 
 
 def _range(option: ProgramOption) -> str:
     name, default = option.name.replace("-", "_"), option.default
     number = default if _is_number(default) and default > 0 else None
     last = name.rpartition(".")[2].lower()
-    if option.kind not in ("number", "text") or option.positional:
+    if option.kind not in ("number", "text") or option.positional or isinstance(default, str):
         return ""
-    if _RATES.search(name) and "schedul" not in name and "min" not in name:
+    if _RATES.search(name) and not _SCHEDULES.search(last):
         middle = number or 1e-3
         return _bounds("continuous", middle / 10, middle * 10, "Logarithmic")
     if last in ("weight_decay", "wd", "l2"):
@@ -251,7 +288,7 @@ def _range(option: ProgramOption) -> str:
         return _bounds("continuous", middle / 10, middle * 10, "Logarithmic")
     if last in _SHARES and (number is None or number <= 1):
         return _bounds("continuous", *_SHARES[last])
-    if _SIZES.search(last) and option.whole and number and "test" not in last and "eval" not in last:
+    if _SIZES.search(last) and option.whole and number and not _NOT_SIZES.search(last):
         values = sorted({max(1, int(number) // 2), int(number), int(number) * 2})
         return f"{{type: categorical, values: {_shown(values)}}}"
     return ""

@@ -104,7 +104,7 @@ def check_trial(
 ) -> TrialCheck:
     """Train one configuration of a job for up to two units, stop it, and start it again for one more.
 
-    Nothing is recorded, and the files of the trial are removed afterwards.
+    Nothing is recorded, and the files of the trial are removed afterwards; of one that failed, the log stays.
 
     Args:
         settings: of the job.
@@ -138,7 +138,8 @@ def check_trial(
         ):
             found.train(gangs, workers)
     finally:
-        shutil.rmtree(Path(logs_folder(), name), ignore_errors=True)
+        if not found.error:
+            shutil.rmtree(Path(logs_folder(), name), ignore_errors=True)
     return found.result(warnings(settings))
 
 
@@ -184,19 +185,29 @@ class _Found:
         try:
             serve_alone(gangs, first, workers, self.trainer.patience, then)
         except TrialError as error:
-            self.error = "\n".join(filter(None, (str(error), error.traceback)))
+            self.error = self._told(error)
         self._read_log()
         if self.segments:
             self.model = self._model_files(self.segments[-1])
+
+    def _told(self, error: TrialError) -> str:
+        """Return an error with its traceback; of a program, with its last lines and the place of all of them."""
+        if not isinstance(self.trainer, ScriptTrainer):
+            return "\n".join(filter(None, (str(error), error.traceback)))
+        last = error.traceback.rpartition(str(error))[2].strip("\n")
+        return "\n".join(filter(None, (str(error), last, error.logs and f"its output is in {error.logs}")))
+
+    @property
+    def _log(self) -> Path:
+        return trial_log(logs_folder(), Path(self.folder).name, TRIAL)
 
     def _read_log(self) -> None:
         """Look for the program's starts, and for the lines that gave the metrics.
 
         A log of another machine is not here.
         """
-        log = trial_log(logs_folder(), Path(self.folder).name, TRIAL)
-        if isinstance(self.trainer, ScriptTrainer) and log.is_file():
-            with log.open(encoding="utf-8", errors="replace") as lines:
+        if isinstance(self.trainer, ScriptTrainer) and self._log.is_file():
+            with self._log.open(encoding="utf-8", errors="replace") as lines:
                 told = lines.readlines()
             output = [line for line in told if not TURN.match(line)]
             self.starts = len(told) - len(output)
@@ -204,7 +215,7 @@ class _Found:
 
     def result(self, warned: list[str]) -> TrialCheck:
         """Return what was found."""
-        details = [segment.details for segment in self.segments]
+        said = {kind: text for each in self.segments for kind, text in each.details.get(WARNINGS, {}).items()}
         units = tuple(
             Unit(number=report.step, metrics=report.metrics, restarted=number == len(self.segments) - 1 > 0)
             for number, segment in enumerate(self.segments)
@@ -222,7 +233,7 @@ class _Found:
             model=self.model,
             unit_seconds=first.training_seconds / max(len(first.reports), 1) if first else 0.0,
             problems=tuple(filter(None, (self.error, self._begun_again()))),
-            warnings=(*warned, *(text for each in details for text in each.get(WARNINGS, {}).values())),
+            warnings=(*warned, *said.values()),
         )
 
     def _assignment(self, start: int, stop: int, after: Segment | None) -> Assignment:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         ProgramOption as ProgramOption,
         ProgramOptions as ProgramOptions,
         Source as Source,
+        config_folders as config_folders,
         folder_of as folder_of,
         launcher_of as launcher_of,
         length_of as length_of,

@@ -16,7 +16,7 @@ from trainers.script.printed_numbers import longer_number, number
 from trainers.script.steps import STEP
 
 LONGEST = 10_000
-"""Bytes of a line; behind them it goes on as another: an expression may take the square of a line's length."""
+"""Bytes of a line; a longer one is cut: an expression may take the square of a line's length."""
 
 SHOWN = 200
 """Characters of a line that an error shows."""
@@ -25,8 +25,13 @@ _VALUE = "value"
 _WHOLE = (r"\S+", "[-+0-9.,_eE]+", "[-+0-9.eE]+")
 """Groups that take whole numbers, the one that takes most first."""
 _KEYS = ("Name", "Regex")
+_WORD = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_.,+-\xe2\x88\x92"
+"""Bytes within numbers and words; the last three are the minus sign of typesetting."""
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 """Colours, movements of the cursor and titles, as terminals take them."""
+
+
+_PARTS = re.compile(r"[\r\n\b]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +143,7 @@ class MetricDefinitions:
         self.names = tuple(each.name for each in compiled)
 
     def read(self, line: str) -> Iterator[Reading]:
-        """What a line says, for each of its parts between carriage returns that says something, as progress bars write.
+        """Yield what each part of a line says; carriage returns and backspaces of progress bars end a part.
 
         Args:
             line: of output, with or without its end.
@@ -147,7 +152,7 @@ class MetricDefinitions:
             JobError: a group took a part of a number.
             ConfigurationError: a group `step` took no number.
         """
-        for part in _ESCAPES.sub("", line).replace("\n", "\r").split("\r"):
+        for part in _PARTS.split(_ESCAPES.sub("", line)):
             reading = self._read(part) if part else None
             if reading:
                 yield reading
@@ -353,7 +358,8 @@ class Lines:
     """Whole lines of what is read piece by piece.
 
     Args:
-        longest: bytes of a line; behind them it goes on as another.
+        longest: bytes of a line. A longer one is cut behind a carriage return, else behind a space, else before the
+            word or number that would be cut, and in its midst only if it is as long.
     """
 
     def __init__(self, longest: int = LONGEST) -> None:
@@ -373,4 +379,11 @@ class Lines:
         return [rest.decode(errors="replace")] if rest else []
 
     def _cut(self, line: bytes) -> list[bytes]:
-        return [line[at : at + self._longest] for at in range(0, len(line), self._longest)] or [b""]
+        pieces, start = [], 0
+        while len(line) - start > self._longest:
+            window = line[start : start + self._longest]
+            spaced = max(window.rfind(b" "), window.rfind(b"\t")) + 1
+            end = window.rfind(b"\r") + 1 or spaced or len(window.rstrip(_WORD)) or len(window)
+            pieces.append(window[:end])
+            start += end
+        return [*pieces, line[start:]]

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 Span = tuple[int, int]
 """Begin and end of a part of a line."""
 
 _OPENING, _CLOSING = "([{<'\"", ".,;:)]}>'\"%"
 """Characters beside a number that an expression such as `\\S+` takes with it."""
-_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?(?:[eE][-+]?\d+)?")
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:(?:,\d{3})+|(?:_\d{3})+)(?:\.\d*)?(?:[eE][-+]?\d+)?")
+_MINUS = "\u2212"
+"""The minus sign of typesetting, which some locales print."""
 _NUMBER = re.compile(
     r"""
-    (?:(?<![\w)\]])[-+])?                       # a hyphen behind a word, a number or a bracket is no sign
+    (?:(?<![\w)\]])[-+\u2212])?                 # a hyphen behind a word, a number or a bracket is no sign
     (?:
-        (?:[1-9]\d{0,2}(?:,\d{3})+(?!,?\d)      # 1,236
-        | [1-9]\d{0,2}(?:_\d{3})+(?!_?\d)       # 1_236
-        | \d+)
-        (?:\.\d*)?
-        | (?<![\w.)\]])\.\d+                    # .5
+        (?<![\w.])0[xX][\da-fA-F.]+(?:[pP][-+]?\d+)?  # 0x1p-3, which is no number here
+        | \d+\.\d+(?:\.\d+)+                  # 1.2.3, a version
+        | (?:
+            (?:[1-9]\d{0,2}(?:,\d{3})+(?!,?\d)  # 1,236
+            | [1-9]\d{0,2}(?:_\d{3})+(?!_?\d)   # 1_236
+            | \d+)
+            (?:\.\d*)?
+            | (?<![\w.)\]])\.\d+                # .5
+        )
+        (?:[eE][-+\u2212]?\d+)?                # also before a unit: 5e-3s
     )
-    (?:[eE][-+]?\d+(?!\w))?
     """,
     re.VERBOSE,
 )
@@ -32,18 +39,17 @@ def number(text: str) -> float | None:
     """Return the number that a text is, or None.
 
     Signs, exponents, `nan`, `inf` and separators of thousands (`1,236.5`, `1_236`) are read; brackets, quotation marks,
-    a percent sign and the punctuation of a sentence around the number are passed over. `93%` is 93.
+    a percent sign and the punctuation of a sentence around the number are passed over. `93%` is 93. A number with a
+    unit, a version and a hexadecimal number are none.
 
     Args:
         text: as an expression matched it.
     """
-    text = text.strip()
+    text = text.strip().replace(_MINUS, "-")
     for each in (text, text.lstrip(_OPENING).rstrip(_CLOSING)):
-        each = each.replace(",", "") if _THOUSANDS.fullmatch(each) else each
-        try:
-            return float(each)
-        except ValueError:
-            continue
+        each = each.replace(",", "").replace("_", "") if _THOUSANDS.fullmatch(each) else each
+        with suppress(ValueError):
+            return float("" if "_" in each else each)  # 1_2 is 12 in Python's source alone.
     return None
 
 

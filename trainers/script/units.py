@@ -150,7 +150,7 @@ class Units:
         count, text = self.refused.get(objective, (0, ""))
         if count:
             times = "once" if count == 1 else f"{count} times"
-            return f"{objective!r} was no number {times}, last {text!r}"
+            return f"{objective!r} was no number {times}, last {text!r}; give the number alone, without a unit"
         if self._latest and self._objective not in self._latest:
             return (
                 f"it reported {', '.join(map(repr, self._latest))} and no {self._objective!r}, which is the objective"

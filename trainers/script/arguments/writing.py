@@ -90,11 +90,17 @@ def check_arguments(
     """
     writer = _Writer(arguments, options, "")
     for name, value in plain(hyperparameters).items():
+        if writer.on_command_line and (word := writer.bare_word(name)) and not isinstance(value, bool | None):
+            raise ConfigurationError(
+                f"hyperparameter {name!r} is {value!r}, and {word} of {program or 'the program'} stands alone, without "
+                "a value; give True or False"
+            )
         if program and isinstance(value, bool) and writer.on_command_line and not writer.knows_boolean(name):
             raise ConfigurationError(
                 f"hyperparameter {name!r} is {value!r}, and the source of {program} does not tell how it takes True "
                 f"and False; give arguments={{'booleans': {{{name!r}: FORM}}}} with one of the forms '--flag' (the "
-                "option or nothing), '--flag/--no-flag', '--flag true', '--flag=true', '--flag yes/no' for its option"
+                "option for True and nothing for False, which has to be the program's default), '--flag/--no-flag', "
+                "'--flag true', '--flag=true', '--flag yes/no' for its option"
             )
     writer.given(hyperparameters)
 
@@ -152,6 +158,13 @@ class _Writer:
         silent = not read.parsers and not read.reads_words and not read.options
         variable = bool({name, _capitals(name)} & read.variables)
         return bool(self._boolean(name)) or name in self._arguments.positional or (silent and (read.typed or variable))
+
+    def bare_word(self, name: str) -> str:
+        """The word of an option that stands alone; empty for others, and where the user says another form."""
+        option = self._option(name)
+        if option is None or not option.bare or _form(self._arguments.booleans, name):
+            return ""
+        return self._spelled(name)
 
     def _check_word(self, name: object, value: Any) -> None:
         """Refuse what an operating system does not take as an argument and as a variable."""
@@ -253,7 +266,7 @@ class _Writer:
         assert switch is not None, "forms are checked"
         if not isinstance(self._arguments.booleans, str) and name in self._arguments.booleans:
             declared = None
-        if declared is not None and declared.stores_false and name.replace("-", "_") == declared.name:
+        if declared is not None and declared.stored is False and name.replace("-", "_") == declared.name:
             value = not value
         word = switch["on"] if value else switch["off"]
         return [] if word is None else [_for(word, option)]

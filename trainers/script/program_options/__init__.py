@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
+    from trainers.script.program_options.config_options import config_folders as config_folders
     from trainers.script.program_options.declared import of_source as of_source, options_of as options_of
     from trainers.script.program_options.guesses import (
         folder_of as folder_of,

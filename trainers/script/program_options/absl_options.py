@@ -7,9 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from trainers.script.program_options.option import ProgramOption
-from trainers.script.program_options.source import UNKNOWN, Source, keywords
+from trainers.script.program_options.source import UNKNOWN, Module, Source, keywords
 
 _LISTS = {"list": "comma", "spaceseplist": "spaces"}
+
+
+_USUAL_CONFIG = "configs/default.py"
+"""The file that Flax's examples have beside the program."""
 
 
 def absl_options(source: Source) -> Iterator[ProgramOption]:
@@ -19,6 +23,9 @@ def absl_options(source: Source) -> Iterator[ProgramOption]:
             continue
         kind = (call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id).partition("DEFINE_")[2]
         if not kind or kind == "alias":
+            continue
+        if kind == "config_file":
+            yield from _config_file(source, module, call)
             continue
         given: dict[str, ast.expr] = {
             **dict(zip(("name", "default", "third", "fourth"), call.args, strict=False)),
@@ -50,5 +57,37 @@ def absl_options(source: Source) -> Iterator[ProgramOption]:
             help=" ".join(text.split()) if isinstance(text, str) else "",
             choices=values,
             boolean="--flag/--noflag" if boolean else "",
+            bare=boolean,
             list="repeated" if kind.startswith("multi_") else _LISTS.get(kind, ""),
         )
+
+
+def _config_file(source: Source, module: Module, call: ast.Call) -> Iterator[ProgramOption]:
+    """The flag of ml_collections that names a Python file of values, and a flag for each value."""
+    given = {**dict(zip(("name", "default"), call.args, strict=False)), **keywords(call)}
+    name, default = module.value(given.get("name")), module.value(given.get("default"))
+    if not isinstance(name, str):
+        return
+    usual = _USUAL_CONFIG if (source.folder / _USUAL_CONFIG).is_file() else None
+    path = default if isinstance(default, str) else usual
+    told = isinstance(default, str)
+    yield ProgramOption(name=name, options=(f"--{name}",), default=path, required=not told, help="a file of values")
+    for values in Source.read(source.folder, path).modules[:1] if path is not None else ():
+        for node in ast.walk(values.tree):
+            match node:
+                case ast.Assign(targets=[ast.Attribute(value=owner, attr=last)], value=value):
+                    # `config.model.lr = 0.1`, whatever the variable is called.
+                    dotted = ".".join((name, *values.dotted(owner).split(".")[1:], last))
+                    yield _of_value(dotted, values.value(value))
+
+
+def _of_value(name: str, value: Any) -> ProgramOption:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return ProgramOption(
+        name=name,
+        options=(f"--{name}",),
+        kind="switch" if isinstance(value, bool) else "number" if number else "text",
+        whole=isinstance(value, int),
+        default=None if value is UNKNOWN else value,
+        boolean="--flag=true" if isinstance(value, bool) else "",
+    )

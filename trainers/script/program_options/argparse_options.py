@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainers.script.program_options.option import Kind, ProgramOption
+from trainers.script.program_options.option import Kind, ProgramOption, is_truth
 from trainers.script.program_options.source import UNKNOWN, Module, Source, keywords
 from trainers.script.program_options.words import (
     boolean_of_choices,
@@ -21,13 +21,14 @@ _SWITCHES = ("store_true", "store_false", "store_const", "append_const", "count"
 
 def argparse_options(source: Source) -> Iterator[ProgramOption]:
     """All that a program adds to its parsers, in the order of its text."""
+    defaults = _set_defaults(source)
     for module in source.modules:
         commands = dict(_commands(module))
         for node in _calls(module):
             match node.func:
                 case ast.Attribute(attr="add_argument", value=receiver):
                     named = receiver.id if isinstance(receiver, ast.Name) else ""
-                    option = _option(source, module, node, commands.get(named, ""))
+                    option = _option(source, module, node, commands.get(named, ""), defaults)
                     if option is not None:
                         yield option
                 case ast.Attribute(attr="add_subparsers"):
@@ -69,7 +70,20 @@ def _commands(module: Module) -> Iterator[tuple[str, str]]:
     yield from known.items()
 
 
-def _option(source: Source, module: Module, call: ast.Call, command: str) -> ProgramOption | None:
+def _set_defaults(source: Source) -> dict[str, Any]:
+    """Defaults by `set_defaults`; `UNKNOWN` where it is called with several values of a name."""
+    found: dict[str, Any] = {}
+    for module, call in source.calls():
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "set_defaults":
+            for name, node in keywords(call).items():
+                value = module.value(node)
+                found[name] = value if found.get(name, value) == value else UNKNOWN
+    return found
+
+
+def _option(
+    source: Source, module: Module, call: ast.Call, command: str, defaults: Mapping[str, Any]
+) -> ProgramOption | None:
     words = [module.value(each) for each in call.args]
     if not words or not all(isinstance(each, str) and each for each in words):
         return None
@@ -82,7 +96,7 @@ def _option(source: Source, module: Module, call: ast.Call, command: str) -> Pro
     action = _action(module, given)
     if action in ("help", "version"):
         return None
-    read = _Read(source, module, given, action, name)
+    read = _Read(source, module, given, action, name, defaults)
     return ProgramOption(
         name=name,
         options=options,
@@ -94,7 +108,8 @@ def _option(source: Source, module: Module, call: ast.Call, command: str) -> Pro
         choices=read.choices,
         boolean=read.boolean,
         list=read.list,
-        stores_false=action == "store_false",
+        bare=action in (*_SWITCHES, "BooleanOptionalAction"),
+        stored=read.stored,
         positional=not options,
         command=command,
     )
@@ -109,16 +124,27 @@ def _action(module: Module, given: dict[str, ast.expr]) -> str:
 class _Read:
     """What one `add_argument` says of its values."""
 
-    def __init__(self, source: Source, module: Module, given: dict[str, ast.expr], action: str, name: str) -> None:
+    def __init__(
+        self,
+        source: Source,
+        module: Module,
+        given: dict[str, ast.expr],
+        action: str,
+        name: str,
+        defaults: Mapping[str, Any],
+    ) -> None:
         self._source, self._module, self._given, self._action, self._name = source, module, given, action, name
         self.nargs: Any = module.value(given.get("nargs"))
         self.type = module.dotted(given.get("type"))
-        default = module.value(given.get("default"))
+        usual = {"store_true": False, "store_false": True}.get(action)
+        default = module.value(given["default"]) if "default" in given else usual
+        default = defaults.get(name, default)
+        stored: Any = {"store_true": True, "store_false": False, "count": True}.get(action)
+        if action == "store_const":
+            stored = module.value(given.get("const"))
+        self.stored = bool(stored) if is_truth(stored) else None
+        self._settles = self.stored is not None and is_truth(default, or_none=True) and bool(default) != self.stored
         self.default = None if default is UNKNOWN else default
-        if action == "store_true" and "default" not in given:
-            self.default = False
-        if action == "store_false" and "default" not in given:
-            self.default = True
         choices = module.value(given.get("choices"))
         self.choices = tuple(choices) if isinstance(choices, list | tuple) and UNKNOWN not in choices else ()
 
@@ -142,11 +168,14 @@ class _Read:
         if self._action == "BooleanOptionalAction":
             return "--flag/--no-flag"
         if self._action in _SWITCHES:
-            return "--flag"
+            return "--flag" if self._settles else ""  # No word gives the other value.
+        if self.type == "bool" and self._source.imports("jsonargparse"):  # Its parsers read words for `bool`.
+            return "" if self._source.imports("argparse") else "--flag true"
+        if "type" in self._given and self.type != "str":
+            form = boolean_of_type(self._source, self._module, self._given["type"])
+            return form or boolean_of_choices(self.choices)
         if self.choices:
             return boolean_of_choices(self.choices)
-        if "type" in self._given and self.type != "str":
-            return boolean_of_type(self._source, self._module, self._given["type"])
         if self.default in ("True", "False"):
             return "--flag True"
         if self.default in ("true", "false"):

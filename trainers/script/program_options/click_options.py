@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from trainers.script.program_options.annotations import Annotation
-from trainers.script.program_options.option import ProgramOption
+from trainers.script.program_options.option import ProgramOption, is_truth
 from trainers.script.program_options.source import UNKNOWN, Function, Module, Source, keywords
 
 _CLICK = ("click", "rich_click", "asyncclick")
@@ -32,15 +32,16 @@ def _click(module: Module, call: ast.Call, *, positional: bool) -> ProgramOption
         return None
     given = keywords(call)
     on = tuple(part.strip() for each in words for part in each.split("/")[:1] if part.strip().startswith("-"))
-    off = [each.partition("/")[2].strip() for each in words if each.startswith(("-", "/")) and "/" in each[1:]]
+    off = [each.partition("/")[2].strip() for each in words if each.strip().startswith(("-", "/")) and "/" in each[1:]]
     names = [each for each in words if each.isidentifier()]
     long = sorted(on, key=lambda each: not each.startswith("--"))
     name = (names[0] if names else long[0].lstrip("-").replace("-", "_")) if names or long else words[0]
     kind = module.dotted(given.get("type")) or module.dotted(getattr(given.get("type"), "func", None))
-    default = module.value(given.get("default"))
-    default = None if default is UNKNOWN else default
+    default = module.value(given["default"]) if "default" in given else None
     choices = _choices(module, given.get("type"))
-    flag = module.value(given.get("is_flag")) is True or bool(off) or "flag_value" in given
+    counts = module.value(given.get("count")) is True
+    flag = module.value(given.get("is_flag")) is True or bool(off) or "flag_value" in given or counts
+    stored = module.value(given["flag_value"]) if "flag_value" in given else True
     several = module.value(given.get("multiple")) is True
     count = module.value(given.get("nargs"))
     return ProgramOption(
@@ -56,21 +57,30 @@ def _click(module: Module, call: ast.Call, *, positional: bool) -> ProgramOption
         if kind in _NUMBERS or (isinstance(default, int | float) and not isinstance(default, bool))
         else "text",
         whole=kind in _WHOLE or (isinstance(default, int) and not kind),
-        default=default,
+        default=None if default is UNKNOWN else default,
         required=module.value(given.get("required")) is True
         or (positional and "default" not in given and module.value(given.get("required")) is not False),
         help=" ".join(text.split()) if isinstance(text := module.value(given.get("help")), str) else "",
         choices=choices,
-        boolean=f"{long[0]}/{off[0]}"
-        if off and long
-        else ("" if default is True else "--flag")  # No word turns off a flag that is on without one.
+        boolean=_switch(long[0] if long else "", off[0] if off else "", default, stored=stored)
         if flag
         else "--flag true"
         if kind in ("bool", "click.BOOL") or isinstance(default, bool)
         else "",
         list="repeated" if several else "words" if isinstance(count, int) and count != 1 else "",
+        bare=flag,
+        stored=bool(stored) if flag and not off and is_truth(stored) else None,
         positional=positional,
     )
+
+
+def _switch(on: str, off: str, default: Any, *, stored: Any = True) -> str:
+    """The form of a switch; empty where one of True and False has no word, and is not what no word stands for."""
+    if on and off:
+        return f"{on}/{off}"
+    if off:
+        return f"/{off}" if default is True else ""
+    return "--flag" if stored is True and is_truth(default, or_none=True) and not default else ""
 
 
 def _choices(module: Module, node: ast.expr | None) -> tuple[Any, ...]:
@@ -88,10 +98,13 @@ def typer_options(source: Source) -> Iterator[ProgramOption]:
         for module, call in source.calls()
         if module.dotted(call.func) == "typer.run" and call.args
     }
+    if not source.imports("typer"):
+        return
     for module, function in source.functions():
         decorators = [each.func if isinstance(each, ast.Call) else each for each in function.decorator_list]
         marked = any(isinstance(each, ast.Attribute) and each.attr in ("command", "callback") for each in decorators)
-        if function.name in run or marked:
+        by_click = any(module.dotted(each).partition(".")[0] in _CLICK for each in decorators)
+        if (function.name in run or marked) and not by_click:
             yield from _typer(source, module, function)
 
 
@@ -110,15 +123,16 @@ def _typer(source: Source, module: Module, function: Function) -> Iterator[Progr
             default = given["default"]
         value = UNKNOWN if default is None else module.value(default)
         missing = default is None or value is ...
-        words = [text for each in first if isinstance(text := module.value(each), str) and text.startswith("-")]
+        words = [text for each in first if isinstance(text := module.value(each), str) and "-" in text]
         long = f"--{name.replace('_', '-')}"
-        on = tuple(each.partition("/")[0] for each in words) or (long,)
-        off = [each.partition("/")[2] for each in words if "/" in each]
+        on = tuple(text for each in words if (text := each.partition("/")[0].strip()))
+        off = [each.partition("/")[2].strip() for each in words if "/" in each]
+        on = on if words else (long,)
         positional = kind == "Argument" or (missing and kind != "Option")
         boolean = ""
         if read.boolean:
-            alone = "" if value is True else "--flag"  # No word turns off a flag that is on without one.
-            boolean = f"{on[0]}/{off[0]}" if off else alone if words else "--flag/--no-flag"
+            given_words = _switch(on[0] if on else "", off[0] if off else "", None if missing else value)
+            boolean = given_words if words else "--flag/--no-flag"
         yield ProgramOption(
             name=name,
             options=() if positional else on,
@@ -130,6 +144,7 @@ def _typer(source: Source, module: Module, function: Function) -> Iterator[Progr
             choices=read.choices,
             boolean=boolean,
             list="words" if read.several and (positional or read.fixed) else "repeated" if read.several else "",
+            bare=read.boolean and not positional,
             positional=positional,
         )
 

@@ -24,11 +24,8 @@ def reads_overrides(source: Source) -> bool:
 
 def config_options(source: Source) -> Iterator[ProgramOption]:
     """The keys of the configuration, with dots."""
-    for module, call in _mains(source):
-        given = keywords(call)
-        name, folder = module.value(given.get("config_name")), module.value(given.get("config_path"))
-        if isinstance(name, str) and isinstance(folder, str):
-            yield from _of_file(module.path.parent / folder, name)
+    for name, folder in _configurations(source):
+        yield from _of_file(folder, name)
     for module, call in source.calls():
         if module.dotted(call.func).endswith("OmegaConf.load") and call.args:
             path = module.value(call.args[0])
@@ -39,6 +36,20 @@ def config_options(source: Source) -> Iterator[ProgramOption]:
             prefix = module.value(given.get("group"))
             kind = module.dotted(given.get("node")).rpartition(".")[2]
             yield from of_name(source, _HYDRA, kind, f"{prefix}." if isinstance(prefix, str) else "")
+
+
+def config_folders(source: Source) -> list[Path]:
+    """Folders of files that `hydra.main` reads."""
+    return [folder for _, folder in _configurations(source)]
+
+
+def _configurations(source: Source) -> Iterator[tuple[str, Path]]:
+    """Names and folders of the files that `hydra.main` reads."""
+    for module, call in _mains(source):
+        given = keywords(call)
+        name, folder = module.value(given.get("config_name")), module.value(given.get("config_path"))
+        if isinstance(name, str) and isinstance(folder, str):
+            yield name, module.path.parent / folder
 
 
 def _mains(source: Source) -> Iterator[tuple[Module, ast.Call]]:

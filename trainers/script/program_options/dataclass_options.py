@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from trainers.script.program_options.annotations import Annotation
 from trainers.script.program_options.click_options import parameters
-from trainers.script.program_options.option import ProgramOption
+from trainers.script.program_options.option import Kind, ProgramOption
 from trainers.script.program_options.source import UNKNOWN, Function, Module, Source, keywords
 
 
@@ -59,6 +60,23 @@ PARSERS = (
 )
 
 
+def _library(name: str, kind: Kind, default: Any, *, whole: bool = False, required: bool = False) -> ProgramOption:
+    return ProgramOption(name=name, options=(f"--{name}",), kind=kind, default=default, whole=whole, required=required)
+
+
+_TRANSFORMERS = (
+    _library("output_dir", "text", None),
+    _library("do_train", "switch", True, required=True),
+    _library("do_eval", "switch", True, required=True),
+    _library("eval_strategy", "text", "epoch", required=True),
+    _library("num_train_epochs", "number", 3, whole=True),
+    _library("learning_rate", "number", 5e-5),
+    _library("per_device_train_batch_size", "number", 8, whole=True),
+    _library("weight_decay", "number", 0.0),
+)
+"""Some fields of Transformers' TrainingArguments, whose source is not the program's: those that a search needs."""
+
+
 def parsers_in(source: Source) -> list[Parser]:
     """The parsers of these that a program imports."""
     return [each for each in PARSERS if source.imports(each.package)]
@@ -105,6 +123,8 @@ def of_name(source: Source, parser: Parser, name: str, prefix: str, depth: int =
         if function.name == name:
             yield from _of_function(source, parser, home, function, prefix, depth)
             return
+    if name in ("TrainingArguments", "Seq2SeqTrainingArguments", "SFTConfig"):
+        yield from (replace(each, name=f"{prefix}{each.name}") for each in _TRANSFORMERS)
 
 
 def _of_class(
@@ -162,7 +182,7 @@ def _one(
             case ast.Dict() as metadata:
                 found = module.value(metadata)
                 text = found.get("help", text) if isinstance(found, dict) else text
-    missing = default is None or (value is UNKNOWN and not given)
+    missing = default is None or (value is UNKNOWN and not {"default", "default_factory"} & given.keys())
     spelled = f"--{prefix}{name}"
     if parser.hyphens:
         spelled = spelled.replace("_", "-")

@@ -11,7 +11,7 @@ from trainers.script.program_options.argparse_options import argparse_options
 from trainers.script.program_options.click_options import click_options, typer_options
 from trainers.script.program_options.config_options import config_options, reads_overrides
 from trainers.script.program_options.dataclass_options import dataclass_options, parsers_in
-from trainers.script.program_options.option import NOTHING, ProgramOption, ProgramOptions
+from trainers.script.program_options.option import NOTHING, ProgramOption, ProgramOptions, settled
 from trainers.script.program_options.source import Source
 
 _TYPED = ("SM_HPS", "SM_HP_", "SM_TRAINING_ENV", "WARMBAND_HYPERPARAMETERS")
@@ -55,7 +55,7 @@ def of_source(source: Source) -> ProgramOptions:
     variables = frozenset(_variables(source))
     return ProgramOptions(
         parsers=frozenset(parsers),
-        options=tuple({(each.name, each.options, each.command): each for each in options}.values()),
+        options=settled(options),
         style="name=value" if overrides else "",
         boolean=made[0].boolean if len(made) == 1 else "",
         list=made[0].list if len(made) == 1 else "",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Kind = Literal["switch", "number", "text", "list", "choices", "group"]
@@ -23,7 +24,8 @@ class ProgramOption:
         choices: values that it takes, if not all.
         boolean: how True and False are given, as in `Arguments.booleans`; empty where the source does not tell.
         list: how lists are given, as in `Arguments.lists`; empty where the source does not tell.
-        stores_false: whether the option, given as a switch, stores False.
+        bare: whether its word stands alone, without a value behind it.
+        stored: True or False that a bare option stores; None of others, and where the source does not tell.
         positional: whether it is given without a name.
         command: the subcommand that it belongs to, if any.
     """
@@ -38,7 +40,8 @@ class ProgramOption:
     choices: tuple[Any, ...] = ()
     boolean: str = ""
     list: str = ""
-    stores_false: bool = False
+    bare: bool = False
+    stored: bool | None = None
     positional: bool = False
     command: str = ""
 
@@ -94,6 +97,44 @@ class ProgramOptions:
 
 NOTHING = ProgramOptions()
 """Of a program whose source tells nothing."""
+
+
+def is_truth(value: Any, *, or_none: bool = False) -> bool:
+    """Whether a value is True or False, or the number 1 or 0, or None where that counts as False."""
+    return (value is None and or_none) or (isinstance(value, int) and value in (0, 1))
+
+
+def settled(options: Iterable[ProgramOption]) -> tuple[ProgramOption, ...]:
+    """Return the options with the forms of True and False that hold for all declarations of a name.
+
+    Two switches of one value, such as `--amp` and `--no-amp`, become the pair of their words. A word that is declared
+    in several ways has no form: which declaration counts, only running the program would tell.
+
+    Args:
+        options: in the order of their declarations.
+    """
+    found = [*options]
+    words: dict[tuple[str, str, bool], str] = {}
+    for each in found:
+        if each.stored is not None and each.options:
+            words.setdefault((each.command, each.name, each.stored), each.spelled(""))
+    paired = [
+        replace(each, boolean=f"{each.spelled('')}/{other}")
+        if each.stored is not None
+        and each.options
+        and (other := words.get((each.command, each.name, not each.stored))) is not None
+        else each
+        for each in found
+    ]
+    forms: dict[str, set[tuple[str, bool]]] = {}
+    for each in paired:
+        for word in each.options:
+            forms.setdefault(_key(word), set()).add((each.boolean, each.bare))
+    several = {key for key, those in forms.items() if len(those) > 1}
+    unsettled = (
+        replace(each, boolean="", bare=False) if several & {*map(_key, each.options)} else each for each in paired
+    )
+    return tuple({(each.name, each.options, each.command): each for each in unsettled}.values())
 
 
 def _key(word: str) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from trainers.script.program_options.source import Module, Source
+from trainers.script.program_options.source import Module, Source, keywords
 
 _PRINTS = ("print", "echo", "secho", "write", "info", "warning", "debug", "log", "pprint", "main_print", "print_log")
 _METRIC = re.compile(
@@ -33,6 +33,7 @@ class PrintedMetric:
         line: as the source has it, on one line.
         place: the file and the line of the call.
         step: what the program calls its counter; empty where the line has none.
+        doubt: what to look at before a search; empty where the line tells all.
     """
 
     name: str
@@ -40,6 +41,7 @@ class PrintedMetric:
     line: str
     place: str
     step: str = ""
+    doubt: str = ""
 
     @property
     def smaller_is_better(self) -> bool:
@@ -47,9 +49,11 @@ class PrintedMetric:
         return bool(_LOW.search(self.name))
 
     @property
-    def rank(self) -> tuple[bool, bool, bool]:
+    def rank(self) -> tuple[bool, bool, bool, bool]:
         """For sorting: metrics of held-out data first, those before losses, and lines with a counter before others."""
-        return (not _HELD_OUT.search(f"{self.name} {self.line}"), self.smaller_is_better, not self.step)
+        named = bool(_HELD_OUT.search(self.name))
+        line = bool(_HELD_OUT.search(self.line)) and "train" not in self.name.lower()
+        return (not named, not line, self.smaller_is_better, not self.step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,8 @@ def _of_call(source: Source, module: Module, call: ast.Call) -> Iterator[Printed
         if isinstance(hole, _Hole) and (metric := _metric_name(parts, at)):
             regex, step = _expression(parts, at)
             if regex:
-                yield PrintedMetric(name=metric, regex=regex, line=line, place=place, step=step)
+                doubt = "" if _is_label(parts, at) else "the line has no word of it; it may print more than a number"
+                yield PrintedMetric(name=metric, regex=regex, line=line, place=place, step=step, doubt=doubt)
 
 
 def _of_arguments(arguments: list[ast.expr], *, formats: bool) -> Iterator[str | _Hole]:
@@ -182,15 +187,26 @@ def _words(node: ast.expr) -> str:
     return " ".join([*names, *inner, *keys])
 
 
+def _label(parts: list[str | _Hole], at: int) -> str:
+    """The words before a value, as a name."""
+    before = parts[at - 1] if at else ""
+    if not isinstance(before, str):
+        return ""
+    written = re.search(r"([A-Za-z][\w@/. -]*?)['\"]?\s*[:=]?\s*\(?['\"]?$", before.rpartition(",")[2] or before)
+    return re.sub(r"\W+", "_", written[1].strip()).strip("_") if written else ""
+
+
+def _is_label(parts: list[str | _Hole], at: int) -> bool:
+    """Whether the words before a value name a metric."""
+    label = _label(parts, at)
+    return bool(label and _METRIC.search(label.replace("_", " ")) and not _STEP.search(label.rpartition("_")[2]))
+
+
 def _metric_name(parts: list[str | _Hole], at: int) -> str:
     """The name of a value that is a metric; empty of others: the words before it count more than its expression."""
-    hole, before = parts[at], parts[at - 1] if at else ""
+    hole, label = parts[at], _label(parts, at)
     assert isinstance(hole, _Hole)
-    label = ""
-    if isinstance(before, str):
-        written = re.search(r"([A-Za-z][\w@/. -]*?)['\"]?\s*[:=]?\s*\(?['\"]?$", before.rpartition(",")[2] or before)
-        label = re.sub(r"\W+", "_", written[1].strip()).strip("_") if written else ""
-    if label and _METRIC.search(label.replace("_", " ")) and not _STEP.search(label.rpartition("_")[2]):
+    if _is_label(parts, at):
         return label
     if not label or not re.search(r"[A-Za-z]{2}", label):
         named = [word for word in hole.name.split() if _METRIC.search(word.replace("_", " ")) and word.isidentifier()]
@@ -212,11 +228,18 @@ def _expression(parts: list[str | _Hole], at: int) -> tuple[str, str]:
             text = part.rpartition("\n")[2] if place == start else part
             regex += _escaped(text)
         else:
-            regex += r"(?P<step>\d+)" if place == step else r".*?"
+            regex += rf"{_padding(part)}(?P<step>\d+)" if place == step else r".*?"
     if not any(isinstance(part, str) and re.search(r"[A-Za-z]", part) for part in parts[max(start, 0) : at]):
         return "", ""
     counter = parts[step] if step is not None else None
-    return f"{regex}{value}", counter.name.split()[0] if isinstance(counter, _Hole) and counter.name else ""
+    return f"{regex}{_padding(hole)}{value}", counter.name.split()[0] if isinstance(
+        counter, _Hole
+    ) and counter.name else ""
+
+
+def _padding(hole: _Hole) -> str:
+    """The spaces before a number that is printed with a width or with a space in place of a sign."""
+    return r"\s*" if re.match(r"%?[<>^=+#]*(?: |[1-9])", hole.spec) else ""
 
 
 def _is_step(parts: list[str | _Hole], place: int) -> bool:
@@ -238,6 +261,10 @@ def _escaped(text: str) -> str:
     return re.sub(r"\s+", r"\\s+", re.sub(r"([.^$*+?()\[\]{}|\\])", r"\\\1", text))
 
 
+def _calls(call: ast.Call, method: str) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == method
+
+
 def _of_libraries(source: Source) -> Iterator[PrintedMetric]:
     """Lines that libraries print while they train."""
     names = {
@@ -246,8 +273,14 @@ def _of_libraries(source: Source) -> Iterator[PrintedMetric]:
     }
     keras = source.imports("keras") or source.imports("tensorflow")
     if keras and "fit" in names:
+        given = {key for module, call in source.calls() for key in keywords(call) if _calls(call, "fit")}
+        held_out = bool(given & {"validation_data", "validation_split"})
         yield PrintedMetric(
-            name="val_loss", regex=r"val_loss: (?P<value>\S+)", line="model.fit(...), as Keras prints", place="Keras"
+            name="val_loss" if held_out else "loss",
+            regex=r"val_loss: (?P<value>\S+)" if held_out else r"(?<!\w)loss: (?P<value>\S+)",
+            line="model.fit(...), as Keras prints",
+            place="Keras",
+            doubt="" if held_out else "training data's; give fit() validation_data and verbose=2, one line an epoch",
         )
     if source.imports("transformers") and names & {"Trainer", "Seq2SeqTrainer", "SFTTrainer"}:
         yield PrintedMetric(

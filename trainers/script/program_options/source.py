@@ -52,6 +52,11 @@ class Module:
             return ""
         return ".".join((self.aliases.get(node.id, node.id), *parts))
 
+    def is_called(self, name: str) -> bool:
+        """Whether an import names this file so, such as `lib.utils` for `lib/utils.py`."""
+        parts = [*self.path.parent.parts, *([] if self.path.stem == "__init__" else [self.path.stem])]
+        return parts[-len(name.split(".")) :] == name.split(".")
+
     def value(self, node: ast.AST | None, depth: int = 0) -> Any:
         """The value of an expression of constants; `UNKNOWN` where there is more in it.
 
@@ -136,10 +141,18 @@ class Source:
                 if isinstance(node, Function):
                     yield module, node
 
-    def function(self, name: str) -> Function | None:
-        """The function of a name, without the modules in front of it."""
-        last = name.rpartition(".")[2]
-        return next((node for _, node in self.functions() if node.name == last), None)
+    def function(self, module: Module, name: str) -> Function | None:
+        """Return the function that a module calls by a name; None if several may be meant.
+
+        Args:
+            module: where the name stands.
+            name: with the modules in front of it, as `Module.dotted` has it.
+        """
+        package, _, last = name.rpartition(".")
+        found = [(home, node) for home, node in self.functions() if last and node.name == last]
+        if len(found) > 1:
+            found = [(home, node) for home, node in found if (home.is_called(package) if package else home is module)]
+        return found[0][1] if len(found) == 1 else None
 
     def classes(self) -> Mapping[str, tuple[Module, ast.ClassDef]]:
         """All classes by their names."""

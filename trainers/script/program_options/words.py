@@ -27,7 +27,7 @@ def boolean_of_type(source: Source, module: Module, node: ast.expr | None) -> st
         return "--flag True"
     if name in _JSON:
         return "--flag true"
-    inside: ast.AST | None = node if isinstance(node, ast.Lambda) else source.function(name) if name else None
+    inside: ast.AST | None = node if isinstance(node, ast.Lambda) else source.function(module, name)
     if inside is None:
         return boolean_of_name(name)
     if form := _of_words(_texts(inside), lowers=_lowers(inside)):
@@ -70,7 +70,7 @@ def list_of_type(source: Source, module: Module, node: ast.expr | None) -> str:
     name = module.dotted(node)
     if name in (*_JSON, *_LITERAL):
         return "json"
-    inside: ast.AST | None = node if isinstance(node, ast.Lambda) else source.function(name) if name else None
+    inside: ast.AST | None = node if isinstance(node, ast.Lambda) else source.function(module, name)
     return _list_in(module, inside) if inside is not None else ""
 
 

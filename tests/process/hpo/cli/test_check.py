@@ -101,7 +101,10 @@ def test_a_job_that_never_pauses_has_no_problem_with_it(check: Any) -> None:
 def test_a_program_that_prints_no_metric_fails_the_check_with_its_last_lines(check: Any) -> None:
     code, found = check("print('nothing of use')")
     assert code == 1
-    mentions(" ".join(found["problems"]), "acc", "nothing of use")
+    [problem] = found["problems"]
+    mentions(problem, "acc", "nothing of use")
+    assert "Traceback" not in problem
+    assert Path(problem.rpartition(" is in ")[2].partition(":")[2]).read_text().endswith("nothing of use\n")
 
 
 def test_findings_are_a_table_for_people(monkeypatch, capsys, tmp_path: Path, home: Path) -> None:

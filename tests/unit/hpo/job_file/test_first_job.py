@@ -75,6 +75,53 @@ def main(cfg):
     assert spec.tuning.objective_type == "Minimize"
 
 
+def test_hydra_s_configuration_is_copied_and_its_interpolations_stay(made: Made, tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "train.yaml").write_text(
+        "lr: 0.1\nckpt_path: null\nlog_dir: out\noutput_dir: ${log_dir}/x\nmax_epochs: 3\n"
+    )
+    (tmp_path / "src" / "fit.py").write_text(
+        "import hydra\n@hydra.main(config_path='../configs', config_name='train.yaml')\ndef main(cfg): ...\n"
+    )
+    made(
+        "import argparse; argparse.ArgumentParser().add_argument('--lr', type=float)"
+    )  # Its folder is the current one.
+    text = job_of_program("src/fit.py")
+    mentions(
+        text, "entry_point: src/fit.py", "# ckpt_path: null", "log_dir: '{output}'", "# output_dir: '${log_dir}/x'"
+    )
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        *(
+            "'--job_type', choices=['train', 'eval']",
+            "'--model-name', choices=['a', 'b']",
+            "'--dataset', choices=['a', 'b']",
+        ),
+        *(
+            "'--device', choices=['cpu', 'cuda']",
+            "'--log-level', choices=['info', 'debug']",
+            "'--seed', type=int, default=3",
+        ),
+        *(
+            "'--workers', type=int, default=4",
+            "'--lr-policy', default='poly'",
+            "'--image-width', type=int, default=224",
+        ),
+    ],
+)
+def test_options_that_are_no_hyperparameters_are_not_tuned(made: Made, option: str) -> None:
+    program = f"import argparse\np = argparse.ArgumentParser()\np.add_argument({option})\n"
+    with refuses(ConfigurationError, field="train.py", remedy="hpo init"):
+        made(program)
+    text, spec = made(f"{program}p.add_argument('--beta', type=float, default=0.5)")
+    assert list(spec.tuning.ranges) == ["beta"]
+    mentions(text.partition("ranges:")[2], "CHECK")
+
+
 def test_what_cannot_be_read_is_refused(made: Made, tmp_path: Path) -> None:
     with refuses(ConfigurationError, field="--from", value="gone.py"):
         job_of_program("gone.py")

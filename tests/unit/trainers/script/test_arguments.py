@@ -136,6 +136,23 @@ def test_a_switch_is_given_as_a_switch(
     ]
 
 
+def test_an_option_without_a_value_takes_true_and_false_alone(declare: Declare) -> None:
+    declared = declare(
+        "import argparse\np = argparse.ArgumentParser()\n"
+        "p.add_argument('--amp', action='store_true')\np.add_argument('--verbose', action='count')"
+    )
+    cases = [("amp", "false"), ("amp", 1), ("verbose", 2)]
+    refuses_each(
+        [
+            (lambda given=given: check_arguments(dict([given]), Arguments(), declared, "train.py"), (*given, "True"))
+            for given in cases
+        ],
+        ConfigurationError,
+    )
+    check_arguments({"amp": False, "verbose": None}, Arguments(), declared, "train.py")
+    check_arguments({"amp": "yes"}, Arguments(booleans={"amp": "--flag yes/no"}), declared, "train.py")
+
+
 def test_names_are_spelled_as_the_program_declares_them(
     argparse_program: tuple[argparse.ArgumentParser, ProgramOptions],
 ) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
+from tests.support.properties import examples
 from tests.support.refusals import mentions, refuses, refuses_each
 from trainers.errors import ConfigurationError
 from trainers.script.metric_lines import Lines, MetricDefinitions, Reading, check_definitions, read_json
@@ -119,6 +121,8 @@ def test_the_expression_of_our_docs_reads_what_programs_print(line, value):
         ("loss 1e5", "1e5"),
         ("loss: 0,93", "0,93"),
         ("loss:-.5", "-.5"),
+        ("loss \u22120.5", "\u22120.5"),
+        ("loss 5e-3s", "5e-3"),
     ],
 )
 def test_a_part_of_a_number_is_refused_with_an_expression_that_takes_the_whole(line, longer):
@@ -153,6 +157,65 @@ def test_what_is_beside_a_whole_number_does_no_harm():
     ]
     for line, regex, value in cases:
         assert [each.metrics["a"] for each in readings(line, {"Name": "a", "Regex": regex})] == [value], line
+
+
+@pytest.mark.parametrize("text", ["0x1p-3", "0X1F", "1.2.3", "1.5GB", "12.3s", "5e-3s", "1_2", "0.5/1.0", "0.5f", "1j"])
+def test_what_is_no_number_is_none(text):
+    assert readings(f"acc={text}, more", ACCURACY) == [Reading(metrics={}, refused={"validation:accuracy": f"{text},"})]
+    assert number(text) is None
+
+
+@pytest.mark.parametrize(("line", "longer"), [("loss 0x1p-3", "0x1p-3"), ("loss 1.2.3", "1.2.3")])
+def test_a_part_of_what_is_no_number_is_refused(line, longer):
+    with refuses(ConfigurationError, field="a", value=longer, remedy="whole"):
+        readings(line, {"Name": "a", "Regex": r"loss (\d+(?:\.\d+)?)"})
+
+
+FORMS = (
+    repr,
+    "{:g}".format,
+    "{:.3e}".format,
+    "{:,.2f}".format,
+    "{:+}".format,
+    lambda x: f"{x:,}".replace("-", "\u2212"),
+)
+AROUND = (
+    *(
+        "acc={}",
+        "acc={} ",
+        "acc={}, x=1",
+        "acc={}.",
+        "acc={}%",
+        "acc={};",
+        "(acc={})",
+        '{{"acc={}"}}',
+        "acc=[{}]",
+        "acc='{}'",
+    ),
+    *(
+        "acc={}s",
+        "acc={}GB",
+        "acc={}/1",
+        "acc={}.5.1",
+        "acc={}\u00b10.1",
+        "acc=v{}",
+        "acc=tensor({}, device='cpu')",
+    ),
+    *("\x1b[32macc=\x1b[1m{}\x1b[0m", " 10%|#  | acc={}\r100%|###| done", "acc={}\b\b\b\b\r\n", "x\racc={}\t5it/s"),
+)
+
+
+@given(st.floats(), st.sampled_from(FORMS), st.sampled_from(AROUND), st.sampled_from([r"acc=(\S+)", r"acc=([-+.\d]+)"]))
+@settings(max_examples=examples(300))
+def test_an_expression_reads_the_printed_number_or_refuses_it(value, form, around, regex):
+    text = form(value)
+    printed = float(text.replace(",", "").replace("\u2212", "-"))
+    try:
+        found = readings(around.format(text), {"Name": "a", "Regex": regex})
+    except ConfigurationError:
+        return
+    for read in [each.metrics["a"] for each in found if each.metrics]:
+        assert read == printed or (math.isnan(read) and math.isnan(printed))
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["{}", "{:.3e}", "{:,}", "{:.4f}", "{:+}"]))
@@ -203,6 +266,21 @@ def test_lines_are_the_same_however_they_are_read(pieces, longest):
     at_once = whole.take(b"".join(pieces)) + whole.end()
     by_pieces = [line for piece in pieces for line in parts.take(piece)] + parts.end()
     assert by_pieces == at_once
+
+
+@given(
+    st.lists(st.floats(-1e20, 1e20), min_size=20, max_size=40),
+    st.sampled_from(FORMS),
+    st.sampled_from(["\r", " ", "\t", ";", "|"]),
+    st.integers(50, 90),
+)
+def test_a_line_is_cut_in_no_number(values, form, between, longest):
+    texts = [form(value) for value in values]
+    lines = Lines(longest)
+    cut = [*lines.take(between.join(f"acc={text}" for text in texts).encode()), *lines.end()]
+    assert len(cut) > 1
+    words = [word.removeprefix("acc=") for line in cut for word in re.split(r"[\r \t;|]", line)]
+    assert [word for word in words if word] == texts
 
 
 def test_a_line_waits_for_its_end_and_a_very_long_one_is_cut():

@@ -80,6 +80,8 @@ def options(parser):
         "kind": "switch",
         "default": False,
         "boolean": "--flag",
+        "bare": True,
+        "stored": True,
     }
     assert told(found.find("kind")) == {
         "options": ("--kind",),
@@ -120,6 +122,8 @@ def main(**given): ...
 """
     )
     assert [each.name for each in found.options] == ["lr", "shuffle", "on", "kind", "count", "path"]
+    with_parameters = read("import click\n@click.command()\n@click.option('--lr', type=float)\ndef main(lr): ...")
+    assert [each.options for each in with_parameters.options] == [("--lr",)], "its parameter is no second option"
     assert told(found.find("shuffle"))["boolean"] == "--shuffle/--no-shuffle"
     assert "boolean" not in told(found.find("on")), "no word turns it off"
     assert told(found.find("kind"))["choices"] == ("a", "b")
@@ -175,6 +179,85 @@ flags.DEFINE_multi_integer("many", [1], "each")
         ("sizes", "list", ["1"], "all"),
         ("many", "list", [1], "each"),
     ]
+
+
+PARSER = "import argparse\np = argparse.ArgumentParser()\n"
+COMMAND = "import click\n@click.command()\n"
+PAIR = "p.add_argument('--amp', dest='amp', action='store_true')\np.add_argument('--no-amp', dest='amp', {})\n"
+TYPES = {
+    "one.py": "def truth(text):\n    return text == 'yes'\n",
+    "two.py": "import one\ndef truth(text):\n    return text == '1'\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        (f"{PARSER}p.add_argument('--amp', action='store_true', default=True)", ""),
+        (f"{PARSER}p.add_argument('--amp', action='store_true', default=computed())", ""),
+        (f"{PARSER}p.add_argument('--amp', action='store_true')\np.set_defaults(amp=True)", ""),
+        (f"{PARSER}p.add_argument('--amp', action='store_false', default=False)", ""),
+        (f"{PARSER}p.add_argument('--amp', action='store_const', const=1, default=0)", "--flag"),
+        (f"{PARSER}p.add_argument('--amp', action='store_const', const='fp16', default='fp32')", ""),
+        (f"{PARSER}p.add_argument('--amp', action='append_const', const=1)", ""),
+        (f"{PARSER}p.add_argument('--amp', action='count', default=0)", "--flag"),
+        (PARSER + PAIR.format("action='store_false'") + "p.set_defaults(amp=True)", "--amp/--no-amp"),
+        (PARSER + PAIR.format("action='store_const', const=False"), "--amp/--no-amp"),
+        (f"{PARSER}p.add_argument('--amp', action='store_true')\np.add_argument('--amp', type=bool)", ""),
+        (
+            f"{PARSER}p.add_argument('--amp', action='store_true')\np.add_argument('--amp', action='store_true')",
+            "--flag",
+        ),
+        (f"{PARSER}import other\np.add_argument('--amp', type=bool)", ""),
+        (f"{PARSER}p.add_argument('--amp', type=bool, choices=[True, False])", "--flag True/''"),
+        (f"{PARSER}import one\nfrom two import truth\np.add_argument('--amp', type=truth)", "--flag 1"),
+        (f"{PARSER}import one\nfrom two import *\np.add_argument('--amp', type=truth)", ""),
+        ("from jsonargparse import ArgumentParser as A\nA().add_argument('--amp', type=bool)", "--flag true"),
+        (f"{COMMAND}@click.option('--amp', is_flag=True, default=computed())\ndef main(amp): ...", ""),
+        (f"{COMMAND}@click.option('--amp', count=True)\ndef main(amp): ...", "--flag"),
+        (f"{COMMAND}@click.option(' /--no-amp', 'amp', default=True)\ndef main(amp): ...", "/--no-amp"),
+        (
+            f"{COMMAND}@click.option('--amp', 'amp', flag_value=True)\n"
+            "@click.option('--fp32', 'amp', flag_value=False, default=True)\ndef main(amp): ...",
+            "--amp/--fp32",
+        ),
+        ("import typer\ndef main(amp: bool = typer.Option(True, ' /--fp32')): ...\ntyper.run(main)", "/--fp32"),
+    ],
+)
+def test_the_form_of_a_switch(read: Read, text: str, form: str) -> None:
+    """It is empty where a value has no word, or where several declarations tell different forms."""
+    other = {"other.py": f"{PARSER}p.add_argument('--amp', action='store_true')"}
+    option = read(text, **TYPES, **other).find("amp")
+    assert option is not None
+    assert option.boolean == form
+
+
+def test_a_file_of_ml_collections_has_a_flag_for_each_value(read: Read) -> None:
+    program = "from ml_collections import config_flags\nconfig_flags.DEFINE_config_file('config', None, 'help')"
+    values = "def get_config():\n    c = ConfigDict()\n    c.lr = 0.1\n    c.model.layers = 2\n    c.amp = True\n"
+    assert [(each.name, each.default, each.required) for each in read(program).options] == [("config", None, True)]
+    found = read(program, **{"configs__default.py": values})
+    assert [(each.name, each.default, each.boolean) for each in found.options] == [
+        ("config", "configs/default.py", ""),
+        ("config.lr", 0.1, ""),
+        ("config.model.layers", 2, ""),
+        ("config.amp", True, "--flag=true"),
+    ]
+
+
+def test_the_fields_of_transformers_arguments_and_those_without_a_default(read: Read) -> None:
+    found = read(
+        """
+from dataclasses import dataclass, field
+from transformers import HfArgumentParser, TrainingArguments
+@dataclass
+class Model:
+    path: str = field(metadata={"help": "where it is"})
+HfArgumentParser((Model, TrainingArguments))
+"""
+    )
+    assert told(found.find("path")) == {"options": ("--path",), "required": True, "help": "where it is"}
+    assert told(found.find("learning_rate"))["default"] == 5e-5
 
 
 DATACLASS = """
@@ -329,6 +412,8 @@ def source(folder: Path, text: str) -> Source:
             '{"epoch": 2, "val_loss": 1.5e-05}',
             ("2", "1.5e-05"),
         ),
+        ("print('epoch:% 3d, loss:%8.3f' % (epoch, loss))", ["loss"], "epoch:  1, loss:   0.500", ("1", "0.500")),
+        ("print(f'train_acc {a} test_acc {b}')", ["test_acc", "train_acc"], "train_acc 1 test_acc 2", (None, "1")),
         ("print({'eval_acc': v})", ["eval_acc"], "{'eval_acc': 0.5}", (None, "0.5")),
         ("print(f'ppl {ppl:,.2f}, lr {lr}')", ["ppl"], "ppl 1,236.50, lr 3", (None, "1,236.50")),
         ("print(f'[{epoch}/{n}] {top1.avg:.3f}')", [], "", None),
@@ -344,6 +429,16 @@ def test_lines_that_print_metrics(
     if value is not None:
         match = next(matched for each in found[::-1] if (matched := re.search(each.regex, line)))
         assert (match.groupdict().get("step"), match["value"]) == value
+
+
+def test_keras_prints_a_loss_of_held_out_data_where_it_has_some(tmp_path: Path) -> None:
+    fit = "import keras\nmodel.fit(x, y{})"
+    [held_out] = printed_metrics(source(tmp_path, fit.format(", validation_split=0.1")))
+    [training] = printed_metrics(source(tmp_path, fit.format("")))
+    assert (held_out.name, held_out.doubt, training.name) == ("val_loss", "", "loss")
+    assert "validation_data" in training.doubt
+    found = re.findall(training.regex, "1/1 - 0s - loss: 0.5 - val_loss: 0.25")
+    assert found == ["0.5"]
 
 
 def test_guesses(tmp_path: Path) -> None:
