@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import stat
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,12 +39,14 @@ class Reading:
         step: the program's step that they are of, if the line says so.
         refused: texts that stood in the place of a number, by names.
         source: the place of the step, for an error.
+        at: when it came.
     """
 
     metrics: dict[str, float]
     step: float | None = None
     refused: dict[str, str] = field(default_factory=dict)
     source: str = field(default="", compare=False)
+    at: float = field(default_factory=time.time, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +149,7 @@ def test_what_stays_loaded_goes_on_from_its_checkpoint_or_says_its_step(
 
 
 def test_a_watch_tells_reading_from_writing(tmp_path: Path) -> None:
-    def watched(*acts: Callable[[Path], object]) -> bool | None:
+    def watched(*acts: Callable[[Path], object]) -> Collection[str] | None:
         folder = tmp_path / str(time.monotonic_ns())
         (folder / "deep").mkdir(parents=True)
         path = folder / "deep" / "state"
@@ -170,9 +170,9 @@ def test_a_watch_tells_reading_from_writing(tmp_path: Path) -> None:
     def moved(path: Path) -> None:
         path.rename(path.with_suffix(".old"))
 
-    assert watched(Path.read_text) is True
-    assert watched(lambda path: path.open("r+b").read(1)) is True
-    assert watched(moved, lambda path: path.with_suffix(".old").read_text()) is True
+    assert watched(Path.read_text) == {"deep/state"}
+    assert watched(lambda path: path.open("r+b").read(1)) == {"deep/state"}
+    assert watched(moved, lambda path: path.with_suffix(".old").read_text()) == {"deep/state"}
     for acts in (
         [],
         [lambda path: list(path.parent.iterdir()), Path.stat, Path.exists],
@@ -185,7 +185,7 @@ def test_a_watch_tells_reading_from_writing(tmp_path: Path) -> None:
             lambda path: path.with_suffix(".other").read_text(),
         ],
     ):
-        assert watched(*acts) is False, acts
+        assert watched(*acts) == frozenset(), acts
 
 
 def test_a_watch_knows_nothing_where_a_link_leads_out_of_the_folder(tmp_path: Path) -> None:
@@ -197,9 +197,9 @@ def test_a_watch_knows_nothing_where_a_link_leads_out_of_the_folder(tmp_path: Pa
 
 def test_the_notes_of_a_trial_are_json(opened: Opened, tmp_path: Path) -> None:
     from trainers.script.noted import Noted
-    from trainers.script.units import Past
+    from trainers.script.restarts import Past
 
-    past = Past(opening=({"a": 0.5},), flat=True, evaluates_first=False, first_step=0.0)
+    past = Past(values={1: {"a": 0.5}}, files={"state": 1.1}, flat=True, evaluates_first=False, first_step=0.0)
     noted = Noted(last={"a": 0.5}, hyperparameters={"eta": 0.1}, past=past)
     (tmp_path / "notes.json").write_bytes(noted.to_bytes())
     assert Noted.read(tmp_path) == noted
