@@ -21,7 +21,7 @@ from trainers.script.parts import KeptProcess, Printing, last_words, reason
 from trainers.script.peers import Peers
 from trainers.script.process import ProgramProcess
 from trainers.script.restarts import Past, same
-from trainers.script.several_printers import Unread, others_print, twins_print
+from trainers.script.several_printers import Unread, bar_prints, others_print, twins_print
 from trainers.script.units import Counted, Units
 
 Process = ProgramProcess | KeptProcess
@@ -245,12 +245,23 @@ class Leader:
             self.followed.warn("other_ranks", others_print(printing, next(iter(printing.values())), too=True))
         if line := self._printing.twins.line:
             self.followed.warn("twins", twins_print(line))
+        if line := self._printing.twins.bar:
+            self.followed.warn("bar", bar_prints(line))
+        if said := self._units.without_numbers():
+            self.followed.warn("no_number", said)
         length, reported = max(self._ends_at or 0, self._assignment.stop), self._units.reached
         if self.followed.ended and 2 * reported <= length:
             self.followed.warn(
                 "length",
                 f"the program ended by itself after {reported} of {length} units, and its last values count for the "
                 "others: if it reports once in many steps, give its length in reports",
+            )
+        further = self.followed.ahead[-1].step if self.followed.ahead else 0
+        if self._ends_at and further > self._ends_at and not (self._units.gives_steps or self._printing.twins.bar):
+            self.followed.warn(
+                "length",
+                f"the program reported more than the {self._ends_at} units of its length, and was ended there: let it "
+                "print the metric once a unit, and its step with it, or give its length in reports",
             )
 
     def _others(self) -> dict[str, str]:

@@ -38,7 +38,7 @@ class Reading:
         metrics: values by names.
         step: the program's step that they are of, if the line says so.
         refused: texts that stood in the place of a number, by names.
-        source: the place of the step, for an error.
+        source: the place of the step, or of a refused text, for an error.
         at: when it came.
     """
 
@@ -168,6 +168,7 @@ class MetricDefinitions:
             value = number(text)
             if value is None:
                 refused[each.name] = text
+                source = source or f"the line {_shown(match)!r}"
                 continue
             metrics[each.name] = value
             if step is None and match.groupdict().get(STEP) is not None:

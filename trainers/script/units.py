@@ -62,7 +62,7 @@ class Units:
         self.values = 0
         """Values of the objective that came, also those that were no further unit."""
         self.refused: dict[str, tuple[int, str]] = {}
-        """How often a metric was no number, and the text that stood there last."""
+        """How often a metric was no number, and what stood there last."""
         self._objective, self._steps = objective, steps or StepCounter()
         self._read, self._kept = read, kept
         self._seen = start if resumed else 0
@@ -91,7 +91,8 @@ class Units:
             ConfigurationError: its step is none, or the program must not have begun again.
         """
         for name, text in reading.refused.items():
-            self.refused[name] = (self.refused.get(name, (0, ""))[0] + 1, text)
+            shown = f"{text!r} in {reading.source}" if reading.source else repr(text)
+            self.refused[name] = (self.refused.get(name, (0, ""))[0] + 1, shown)
         self._latest |= reading.metrics
         if not self._objective:
             self._objective = next(iter(reading.metrics), "")
@@ -123,8 +124,8 @@ class Units:
         """
         kept = (*range(1, OPENING + 1), *range(max(OPENING, self.reached - KEPT_UNITS) + 1, self.reached + 1))
         return Past(
-            values={} if self._given else {unit: self._values[unit] for unit in kept if unit in self._values},
-            files={} if self._given else files,
+            values={} if self.gives_steps else {unit: self._values[unit] for unit in kept if unit in self._values},
+            files={} if self.gives_steps else files,
             flat=self._flat,
             evaluates_first=self._evaluates_first,
             first_step=self._first_step,
@@ -138,15 +139,22 @@ class Units:
     def explanation(self) -> str:
         """A sentence about matches of the objective that were no numbers, or what came without it; empty for none."""
         objective = self._objective or next(iter(self.refused), "")  # A single training has none.
-        count, text = self.refused.get(objective, (0, ""))
-        if count:
-            times = "once" if count == 1 else f"{count} times"
-            return f"{objective!r} was no number {times}, last {text!r}"
+        if objective in self.refused:
+            return self._refused_text(objective)
         if self._latest and self._objective not in self._latest:
             return (
                 f"it reported {', '.join(map(repr, self._latest))} and no {self._objective!r}, which is the objective"
             )
         return ""
+
+    def without_numbers(self) -> str:
+        """A sentence about metrics that were found, and never as a number; empty for none."""
+        return "; ".join(self._refused_text(name) for name in self.refused if name not in self._latest)
+
+    @property
+    def gives_steps(self) -> bool:
+        """Whether the program gave a step."""
+        return bool(self._given)
 
     def jump(self) -> str:
         """A counter for steps that begin late, or rise by more than a unit each time; empty for others."""
@@ -169,6 +177,11 @@ class Units:
             f"taken to go on from unit {self.position.unit}, since {self.position.reason}; let it print its step with "
             r"the metric, and give the expression a group 'step', as in 'epoch=(?P<step>\d+) acc=(?P<value>\S+)'"
         )
+
+    def _refused_text(self, name: str) -> str:
+        count, shown = self.refused[name]
+        times = "once" if count == 1 else f"{count} times"
+        return f"{name!r} was no number {times}, last {shown}: give it one, such as 0.5"
 
     def _due(self) -> list[Counted]:
         """Counts values that are held, once the program's position is known."""

@@ -74,6 +74,37 @@ def test_each_unit_has_the_value_of_a_run_without_pauses(
     assert again == [0, 0, 0] if start == ON else again[2] >= 3
 
 
+EVERY_FOURTH = """
+import argparse, json, os, time
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int)
+args = parser.parse_args()
+state = os.path.join(os.environ["SM_CHECKPOINT_DIR"], "state.json")
+epoch, weight = begun = json.load(open(state)) if os.path.exists(state) else (0, 0.0)
+while epoch < args.epochs:
+    epoch, weight = epoch + 1, weight + 0.5 * (1 - weight)
+    print(f"acc={weight:.6f}", flush=True)
+    if epoch % 4 == 0:
+        json.dump([epoch, weight], open(state, "w"))
+    if (begun[0], epoch) in ((0, 6), (4, 11)):
+        time.sleep(60)
+"""
+"""Saves at each fourth unit, and waits behind the units at which it is paused."""
+
+
+def test_a_program_that_saves_at_each_fourth_unit_is_counted_from_there(opened: Opened, tmp_path: Path) -> None:
+    program = opened(EVERY_FOURTH, grace_period_s=1)
+    first = program.train(assignment(tmp_path, 6, epochs=13), print)
+    second = program.train(assignment(tmp_path, 11, first, epochs=13), print)
+    third = program.train(assignment(tmp_path, 13, second, epochs=13), print)
+    assert values(first, second, third) == [(step, pytest.approx(1 - 0.5**step, abs=1e-6)) for step in range(1, 14)]
+    again = [
+        (each.details.get("units_trained_again"), each.details.get("went_on_from_unit")) for each in (second, third)
+    ]
+    assert again == [(2, 4), (3, 8)]
+    assert not any("units" in each.details.get("warnings", {}) for each in (second, third))
+
+
 def test_without_inotify_the_first_values_tell(opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint_reads.ctypes, "CDLL", lambda *_, **__: object())
     segments = three(opened(train(ANEW)), tmp_path)

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 from tests.support.refusals import mentions, refuses_each
 from trainers.errors import ConfigurationError
 from trainers.gangs import Report
-from trainers.script.metric_lines import Reading
+from trainers.script.metric_lines import MetricDefinitions, Reading
 from trainers.script.restarts import Past
 from trainers.script.steps import StepCounter
 from trainers.script.units import Units
@@ -105,7 +105,16 @@ def test_matches_that_were_no_numbers_are_explained():
     assert units.explanation() == ""
     for text in ("abc", "xyz"):
         assert not list(units.take(Reading(metrics={}, refused={"a": text})))
-    mentions(units.explanation(), "'a'", 2, "'xyz'")
+    mentions(units.explanation(), "'a'", 2, "'xyz'", "0.5")
+
+
+def test_a_metric_that_was_never_a_number_is_named_with_its_line() -> None:
+    units, lines = Units("a"), MetricDefinitions([{"Name": name, "Regex": rf"{name}=(\S+)"} for name in "abc"])
+    for line in ("a=0.5 b=-- c=--", "a=0.6 b=-- c=1"):
+        for reading in lines.read(line):
+            units.take(reading)
+    mentions(units.without_numbers(), "'b'", 2, "'--'", "'a=0.6 b=-- c=1'")
+    assert "'c'" not in units.without_numbers()
 
 
 def test_a_program_that_read_its_checkpoint_goes_on_and_one_that_did_not_begins_again() -> None:
