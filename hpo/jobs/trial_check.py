@@ -15,7 +15,7 @@ from hpo.text import count
 from trainers import ScriptTrainer, steady, storage
 from trainers.channels import Channel
 from trainers.checkpoint import UNKNOWN
-from trainers.details import TRAINED_AGAIN, WARNINGS
+from trainers.details import TRAINED_AGAIN, WARNINGS, WENT_ON_FROM
 from trainers.errors import CheckpointError, ConfigurationError, StorageError, TrialError
 from trainers.gangs import Assignment, Gangs, Segment
 from trainers.home import home
@@ -256,7 +256,9 @@ class _Found:
         *before, last = self.segments
         again = last.details.get(TRAINED_AGAIN, 0)
         if again:
-            return f"it began again at unit 1, and trained {count(again, 'unit')} again"
+            older = last.details.get(WENT_ON_FROM, 0)
+            did = f"went on from an older checkpoint, of unit {older}," if older else "began again at unit 1,"
+            return f"it {did} and trained {count(again, 'unit')} again"
         reached = before[-1].reports[-1].step
         if self.starts == 1:
             return "not tried: the program had trained to its end before it could be stopped"
@@ -268,8 +270,9 @@ class _Found:
         if all(len(bracket.rungs) == 1 for bracket in self.settings.plan().brackets):
             return ""  # No trial is paused.
         return (
-            "each pause costs the units before it: the program did not read its checkpoint; let it read what it wrote "
-            "to SM_CHECKPOINT_DIR, or choose a strategy that does not pause, such as Random or Bayesian"
+            "each pause costs the units that are trained again: let the program write a checkpoint to "
+            "SM_CHECKPOINT_DIR with each report, and go on from the newest one, or choose a strategy that does not "
+            "pause, such as Random or Bayesian"
         )
 
     def _model_files(self, segment: Segment) -> dict[str, int] | None:

@@ -14,7 +14,7 @@ from hpo.ranking import Ranking
 from hpo.search import DRAIN_SECONDS, INTERRUPTED, UNTUNED, JobState, TrialRun, status_of
 from hpo.strategies import Cut, Plan
 from hpo.text import count, first_line, no_model_text, roughly
-from trainers.details import NO_MODEL, TRAINED_AGAIN, WARNINGS
+from trainers.details import NO_MODEL, TRAINED_AGAIN, WARNINGS, WENT_ON_FROM
 from trainers.gangs import Report
 from trainers.patient_storage import BACK, away
 
@@ -91,9 +91,12 @@ class Progress:
         again = run.details.get(TRAINED_AGAIN, 0)
         if again and not self._told_again:
             self._told_again = True
+            older = run.details.get(WENT_ON_FROM, 0)
+            went_on = f"went on from its checkpoint of unit {older}" if older else "did not go on from a checkpoint"
             self.say(
-                f"warning: {run.id} trained {count(again, 'unit')} again, since it did not go on from a checkpoint of "
-                "its rung; others that are paused will, too: the details of each trial have the number"
+                f"warning: {run.id} trained {count(again, 'unit')} again, since it {went_on}; others that are paused "
+                "will, too: let it save a checkpoint with each report, and go on from the newest one; the details of "
+                "each trial have the number"
             )
         if run.details.get(NO_MODEL) and status_of(run) == "Completed" and not self._told_no_model:
             self._told_no_model = True

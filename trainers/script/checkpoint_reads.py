@@ -1,12 +1,14 @@
-"""Reads of checkpoint files: whether a program opened one of those that were there when it started."""
+"""Checkpoint files: which of those that were there when it started a program opened, and when files were written."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import struct
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
+from heapq import nlargest
+from itertools import islice
 from pathlib import Path
 
 MOST_FOLDERS = 1_000
@@ -20,12 +22,17 @@ _EVENT = struct.Struct("iIII")
 
 _File = tuple[int, str]
 """The watch of a folder, and a name in it."""
+LOOKED_AT = 200
+"""Files that are looked at while a program runs, and newest files that are noted."""
+NO_CHECKPOINTS = (".log", ".lock", ".pid")
+"""How the names of files end that programs open for other reasons."""
 
 
 class CheckpointReads:
     """A watch on the files of a folder, by Linux's inotify; elsewhere nobody knows what is read.
 
-    A file that is only written, and one that was written anew before it was read, is not read. Folders do not count.
+    A file that is only written, and one that was written anew before it was read, is not read. Folders do not count,
+    nor do logs and locks. A file that is opened, and not read, counts where no other one is read: it may be mapped.
 
     Args:
         folder: of checkpoints, before the program starts.
@@ -33,13 +40,14 @@ class CheckpointReads:
     """
 
     def __init__(self, folder: Path, apart: Collection[str] = ()) -> None:
-        self._files: set[_File] = set()
-        """The files that were there and have not been written since."""
+        self._files: dict[_File, str] = {}
+        """The files that were there and have not been written since, and their paths in the folder."""
         self._opened: set[_File] = set()
         """Those of them that were opened, for whatever purpose."""
-        self._moved: dict[int, _File] = {}
-        self._read, self._blind = False, False
-        self._answer: bool | None = None
+        self._moved: dict[int, str] = {}
+        self._read: set[str] = set()
+        self._blind = False
+        self._answer: frozenset[str] | None = None
         self._queue = -1
         self._over = False
         try:
@@ -47,17 +55,17 @@ class CheckpointReads:
         except (OSError, AttributeError, TypeError):  # Another system, or as many watches as a user may have.
             self.close()
 
-    def found(self) -> bool | None:
-        """Return whether one of the files was opened for reading so far; None if that cannot be known.
+    def found(self) -> frozenset[str] | None:
+        """Return the paths of the files that were read so far, within the folder; None if that cannot be known.
 
         The first answer stays: what follows is the program's training.
         """
         if not self._over:
             with suppress(OSError):
                 self._take()
-            self._read = self._read or bool(self._opened)
-            known = self._queue >= 0 and (self._read or not self._blind)
-            self._answer = self._read if known else None
+            read = self._read or {self._files[file] for file in self._opened}
+            known = self._queue >= 0 and (read or not self._blind)
+            self._answer = frozenset(read) if known else None
             self.close()
         return self._answer
 
@@ -80,7 +88,10 @@ class CheckpointReads:
             watch = libc.inotify_add_watch(self._queue, os.fsencode(place), _WATCHED | _ONLY_FOLDERS)
             if watch < 0:
                 raise OSError(ctypes.get_errno(), "inotify_add_watch")
-            self._files |= {(watch, name) for name in files if os.path.join(place, name) not in apart}
+            for name in files:
+                path = os.path.join(place, name)
+                if path not in apart and not name.endswith(NO_CHECKPOINTS):
+                    self._files[watch, name] = os.path.relpath(path, folder)
             self._blind |= any(_leads_out(os.path.join(place, name), folder) for name in (*folders, *files))
 
     def _take(self) -> None:
@@ -101,18 +112,55 @@ class CheckpointReads:
 
     def _event(self, file: _File, mask: int, cookie: int) -> None:
         if mask & _MOVED_TO and cookie in self._moved:
-            del self._moved[cookie]
-            self._files.add(file)
+            self._files[file] = self._moved.pop(cookie)
         elif file in self._files:
             if mask & (_ACCESS | _CLOSE_NOWRITE):
-                self._read = True
+                self._read.add(self._files[file])
             elif mask & _OPEN:
                 self._opened.add(file)
             else:  # It is another file from here on.
-                self._files.discard(file)
+                path = self._files.pop(file)
                 self._opened.discard(file)
                 if mask & _MOVED_FROM:
-                    self._moved[cookie] = file
+                    self._moved[cookie] = path
+
+
+class CheckpointWrites:
+    """The files of a folder that are written while a program runs, by the times that their node gives them.
+
+    Args:
+        folder: of checkpoints, before the program starts.
+        noted: the unit at which each file that is there was written, by its path in the folder.
+    """
+
+    def __init__(self, folder: Path, noted: Mapping[str, float]) -> None:
+        self._folder, self._noted = folder, noted
+        self._before = dict(self._times())
+
+    def newest(self) -> float | None:
+        """Return when a file was written last, of the first `LOOKED_AT`; None if none was."""
+        times = (at for path, at in islice(self._times(), LOOKED_AT) if self._before.get(path) != at)
+        return max(times, default=None)
+
+    def units(self, unit_at: Callable[[float], float | None]) -> dict[str, float]:
+        """Return the unit at which each file was written, of the `LOOKED_AT` newest files.
+
+        Args:
+            unit_at: returns the unit at a time of this run; None if it is not known.
+        """
+        found = {}
+        for path, at in nlargest(LOOKED_AT, self._times(), key=lambda each: each[1]):
+            unit = self._noted.get(path) if self._before.get(path) == at else unit_at(at)
+            if unit is not None:
+                found[path] = unit
+        return found
+
+    def _times(self) -> Iterator[tuple[str, float]]:
+        for place, _, files in os.walk(self._folder):
+            for name in files:
+                path = os.path.join(place, name)
+                with suppress(OSError):
+                    yield os.path.relpath(path, self._folder), os.stat(path).st_mtime
 
 
 def _leads_out(path: str, folder: Path) -> bool:

@@ -11,16 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trainers.details import TRAINED_AGAIN, WARNINGS
+from trainers.details import TRAINED_AGAIN, WARNINGS, WENT_ON_FROM
 from trainers.errors import ConfigurationError, JobError
 from trainers.gangs import Assignment, Report
+from trainers.script.checkpoint_reads import CheckpointWrites
 from trainers.script.metric_files import Reported
 from trainers.script.metric_lines import Reading
 from trainers.script.parts import KeptProcess, Printing, last_words, reason
 from trainers.script.peers import Peers
 from trainers.script.process import ProgramProcess
-from trainers.script.several_printers import Unread, others_print, twins_print
-from trainers.script.units import Counted, Past, Units, same
+from trainers.script.restarts import Past, same
+from trainers.script.several_printers import Unread, bar_prints, others_print, twins_print
+from trainers.script.units import Counted, Units
 
 Process = ProgramProcess | KeptProcess
 """A worker's part of a program: started for its assignment, or kept loaded."""
@@ -172,6 +174,7 @@ class Leader:
             that of a program that was ahead of it.
         reports_file: where the program may report to, and its own files of metrics.
         checkpoints: the folder that it writes checkpoints to.
+        writes: of its files.
         awaited: ranks whose parts have to end before the program has ended.
         whole: units after which it ends by itself; None where that is not known.
         timeout: seconds to a report, and to the program's own end behind its last unit.
@@ -192,6 +195,7 @@ class Leader:
         last: Report | None,
         reports_file: Reported,
         checkpoints: Path,
+        writes: CheckpointWrites,
         awaited: Sequence[int],
         whole: int | None,
         timeout: float,
@@ -205,7 +209,7 @@ class Leader:
         self._prints: dict[str, str] = {}
         """The metric that other processes print, by their names."""
         self._process, self._peers, self._units, self._file = process, peers, units, reports_file
-        self._checkpoints, self._awaited = checkpoints, set(awaited)
+        self._checkpoints, self._writes, self._awaited = checkpoints, writes, set(awaited)
         self._last, self._ends_at, self._timeout, self._grace = last, whole, timeout, grace
         self._on_report, self._halted = on_report, halted
         self._exits: dict[int, Exit] = {}
@@ -223,13 +227,16 @@ class Leader:
     def verdict(self) -> Verdict:
         """Follows until the program is over, reaches its rung, fails, or says nothing for too long."""
         verdict = self._decided()
-        if again := self._units.trained_again():
-            self.followed.details[TRAINED_AGAIN] = again
+        again, went_on_from = self._units.trained_again(), self._units.position.unit
+        if again and went_on_from < self._assignment.start:
+            self.followed.details |= {TRAINED_AGAIN: again, WENT_ON_FROM: went_on_from}
         self._warn()
         return verdict
 
     def _warn(self) -> None:
         """Add the warnings about steps, processes and the length to the details."""
+        if guess := self._units.guess():
+            self.followed.warn("units", guess)
         if counter := self._units.jump():
             self.followed.warn(
                 "steps",
@@ -240,12 +247,23 @@ class Leader:
             self.followed.warn("other_ranks", others_print(printing, next(iter(printing.values())), too=True))
         if line := self._printing.twins.line:
             self.followed.warn("twins", twins_print(line))
+        if line := self._printing.twins.bar:
+            self.followed.warn("bar", bar_prints(line))
+        if said := self._units.without_numbers():
+            self.followed.warn("no_number", said)
         length, reported = max(self._ends_at or 0, self._assignment.stop), self._units.reached
         if self.followed.ended and 2 * reported <= length:
             self.followed.warn(
                 "length",
                 f"the program ended by itself after {reported} of {length} units, and its last values count for the "
                 "others: if it reports once in many steps, give its length in reports",
+            )
+        further = self.followed.ahead[-1].step if self.followed.ahead else 0
+        if self._ends_at and further > self._ends_at and not (self._units.gives_steps or self._printing.twins.bar):
+            self.followed.warn(
+                "length",
+                f"the program reported more than the {self._ends_at} units of its length, and was ended there: let it "
+                "print the metric once a unit, and its step with it, or give its length in reports",
             )
 
     def _others(self) -> dict[str, str]:
@@ -313,6 +331,8 @@ class Leader:
                 counted = self._units.take(reading)
                 if self._units.values > values:
                     self._heard = time.monotonic()
+                    if reading.step is None and (written := self._writes.newest()) is not None:
+                        self._units.times.wrote(written)
                     self._tell_again(counted)
                 for each in counted:
                     if (verdict := self._count(each)) is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import stat
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,13 +43,15 @@ class Reading:
         metrics: values by names.
         step: the program's step that they are of, if the line says so.
         refused: texts that stood in the place of a number, by names.
-        source: the place of the step, for an error.
+        source: the place of the step, or of a refused text, for an error.
+        at: when it came.
     """
 
     metrics: dict[str, float]
     step: float | None = None
     refused: dict[str, str] = field(default_factory=dict)
     source: str = field(default="", compare=False)
+    at: float = field(default_factory=time.time, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +174,7 @@ class MetricDefinitions:
             value = number(text)
             if value is None:
                 refused[each.name] = text
+                source = source or f"the line {_shown(match)!r}"
                 continue
             metrics[each.name] = value
             if step is None and match.groupdict().get(STEP) is not None:

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from trainers.gangs import Assignment, Report
 from trainers.script.arguments import plain
-from trainers.script.units import Past
+from trainers.script.restarts import Past
 
 NOTES = "notes.json"
 """Their file."""
@@ -49,7 +49,8 @@ class Noted:
         kept = json.loads(path.read_text(encoding="utf-8"))
         ahead = tuple(Report(step=step, metrics=metrics) for step, metrics in kept.pop("ahead"))
         past = kept.pop("past")
-        return cls(ahead=ahead, past=Past(**{**past, "opening": tuple(past["opening"])}), **kept)
+        past["values"] = {int(unit): metrics for unit, metrics in past["values"].items()}
+        return cls(ahead=ahead, past=Past(**past), **kept)
 
     def to_bytes(self) -> bytes:
         """For `NOTES`."""
@@ -85,8 +86,8 @@ class Noted:
         return Report(step=assignment.start, metrics=dict(self.ahead[-1].metrics if ahead else self.last))
 
     def past_of(self, assignment: Assignment) -> Past:
-        """Facts for an assignment: a fork with other hyperparameters has none of its parent's first units."""
-        return self.past if self._are_of(assignment) else replace(self.past, opening=())
+        """Facts for an assignment: a fork with other hyperparameters has none of its parent's values."""
+        return self.past if self._are_of(assignment) else replace(self.past, values={})
 
     def _are_of(self, assignment: Assignment) -> bool:
         # As text: NaN is the same as NaN there.

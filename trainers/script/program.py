@@ -15,7 +15,7 @@ from trainers.details import NO_MODEL
 from trainers.errors import CheckpointError, DivergedError, JobError, StorageError, TrialError, UnsavedError, is_away
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never, one_line
 from trainers.process import Scratch
-from trainers.script.checkpoint_reads import CheckpointReads
+from trainers.script.checkpoint_reads import CheckpointReads, CheckpointWrites
 from trainers.script.environment import Folders
 from trainers.script.folders import (
     clear,
@@ -307,7 +307,7 @@ class ScriptProgram:
                 )
         if leader is not None:
             leader.take_rest()
-        followed.past = running.units.past
+        followed.past = running.units.past(running.writes.units(running.units.times.unit_at))
         # One part may end later than another by the grace period, and all have to say alike what came of the program.
         peers.gathered(None, grace + MEET_SECONDS, "the end of its program")
         return followed, verdict
@@ -334,7 +334,7 @@ class ScriptProgram:
             steps=settings.steps,
             past=past,
             last=last.metrics if last else None,
-            was_read=reads.found if reads else lambda: None,
+            read=reads.found if reads else lambda: None,
             kept=settings.keep_loaded,
         )
         return Running(
@@ -342,6 +342,7 @@ class ScriptProgram:
             folders=folders,
             units=units,
             reports_file=Reported(ReportsFile(Path(folders.reports), settings.steps.key), files),
+            writes=CheckpointWrites(Path(folders.checkpoint), past.files),
             reads=reads,
         )
 
@@ -378,6 +379,7 @@ class ScriptProgram:
             last=last,
             reports_file=running.reports_file,
             checkpoints=Path(running.folders.checkpoint),
+            writes=running.writes,
             awaited=[rank for rank, role in enumerate(part.roles) if role not in ("server", "none")],
             whole=settings.length.of(assignment.hyperparameters),
             timeout=settings.report_timeout_s,

@@ -1,4 +1,4 @@
-"""Signs that several processes of a program print its metric, of which one counts."""
+"""Signs that a metric comes more than once a unit: of several processes, of which one counts, or of a progress bar."""
 
 from __future__ import annotations
 
@@ -68,10 +68,11 @@ class _Repeats:
 
 
 class Twins:
-    """A watch for lines with the metric that come twice in a row, so that each counts as a unit.
+    """A watch for values of the metric that come more than once a unit, so that each counts as one.
 
-    Several processes print so into one stream, or one with two handlers of its logger. A line that gives its step is
-    counted right, however often it comes.
+    Several processes print a line twice into one stream, or one with two handlers of its logger; a progress bar prints
+    its line again and again behind carriage returns. A line that gives its step is counted right, however often it
+    comes.
 
     Args:
         read: gives the readings of a line.
@@ -84,13 +85,19 @@ class Twins:
         self._masked, self._exact = _Repeats(), _Repeats()
         self.line = ""
         """One of the lines that came twice; empty as long as none did."""
+        self.bar = ""
+        """The end of a line that has the metric several times, between carriage returns; empty as long as none had."""
 
     def __call__(self, line: str) -> Iterator[Reading]:
         """Give the readings of a line, and compare it with those before."""
+        count = 0
         for reading in self._read(line):
-            if reading.step is None and _metric(reading, self._objective):
-                self._compare(line)
+            count += reading.step is None and bool(_metric(reading, self._objective))
             yield reading
+        if count:
+            self._compare(line)
+        if count > 1 and not self.bar:
+            self.bar = line.rstrip().rpartition("\r")[2].strip()[:SHOWN]
 
     def _compare(self, line: str) -> None:
         self._lines += 1
@@ -132,4 +139,13 @@ def twins_print(line: str) -> str:
         f"lines with the metric come twice in a row, such as {line!r}, as of several processes, and each counts as a "
         "unit; let one process print it, or let its regular expression have a group 'step', as in "
         r"'epoch=(?P<step>\d+) acc=(?P<value>\S+)'"
+    )
+
+
+def bar_prints(line: str) -> str:
+    """Return the warning about a line that has the metric several times."""
+    return (
+        f"the metric comes several times in one line, at last {line!r}, as of a progress bar, and each time counts as "
+        "a unit; let the program print it once a unit, in a line of its own; or, if the bar counts units, let the "
+        r"regular expression have a group 'step', as in '(?P<step>\d+)/\d+ .*acc=(?P<value>[-+.\deE]+)'"
     )

@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass
 
 from trainers.gangs import Assignment
-from trainers.script.checkpoint_reads import CheckpointReads
+from trainers.script.checkpoint_reads import CheckpointReads, CheckpointWrites
 from trainers.script.environment import Folders
 from trainers.script.metric_files import Reported
 from trainers.script.noted import Noted
@@ -27,6 +27,7 @@ class Running:
         folders: of this worker.
         units: what counts its units; rank 0 alone is told of any.
         reports_file: where it may report to, and its own files of metrics.
+        writes: of its checkpoints.
         reads: of its checkpoints; None where nobody asks.
     """
 
@@ -34,6 +35,7 @@ class Running:
     folders: Folders
     units: Units
     reports_file: Reported
+    writes: CheckpointWrites
     reads: CheckpointReads | None = None
 
 

@@ -4,32 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from trainers.errors import ConfigurationError
 from trainers.script.metric_lines import Reading
+from trainers.script.restarts import KEPT_UNITS, OPENING, Past, Position, Restart, UnitTimes, same
 from trainers.script.steps import StepCounter, described
-
-OPENING = 3
-"""First units of a trial whose metrics are kept: a program that begins again gives the same ones, if it is exact."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
-    """Facts of a trial's earlier runs, which tell how the units of the next run count.
-
-    Args:
-        opening: metrics of the trial's own first units, at most `OPENING`.
-        flat: the metrics of its last two units are the same.
-        evaluates_first: a program that goes on prints the values of its last unit once more; None if not known yet.
-        first_step: the step of unit 1; None if the program gives no steps.
-    """
-
-    opening: tuple[Mapping[str, float], ...] = ()
-    flat: bool = False
-    evaluates_first: bool | None = None
-    first_step: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +28,9 @@ class Units:
 
     A value of the objective is one unit, and other metrics have their latest values. If the program gives a step, the
     step tells the unit: a step further on fills the units between with the same values, and a unit that was there is
-    ignored. Without a step, the unit is the next one, and a program that goes on from checkpoints may have begun again:
-
-    - None of its checkpoint files was read before its first value: it began again.
-    - Its first values are those of the trial's own first units, and not of the last: it began again.
-    - Its first values are those of the trial's last unit: it evaluated its checkpoint, which is no further unit.
+    ignored. Without a step, the unit is the next one. A program that was started again with its checkpoints may go on
+    from an older one, or begin again; `Restart` finds its position. If its first value is that of the checkpoint's
+    unit, it evaluated the checkpoint, which is no further unit.
 
     Args:
         objective: the metric that marks a unit; empty for the one that is read first.
@@ -59,7 +39,7 @@ class Units:
         steps: the program's step counter.
         past: of the trial.
         last: metrics of the trial's last unit, if it has any.
-        was_read: returns whether a checkpoint file was read so far; None if that is not known.
+        read: returns the checkpoint files that were read so far; None if that is not known.
         kept: the program stays loaded and counts its units itself: it reports each once, and must not begin again.
     """
 
@@ -72,7 +52,7 @@ class Units:
         steps: StepCounter | None = None,
         past: Past | None = None,
         last: Mapping[str, float] | None = None,
-        was_read: Callable[[], bool | None] = lambda: None,
+        read: Callable[[], Collection[str] | None] = lambda: None,
         kept: bool = False,
     ) -> None:
         past = past or Past()
@@ -82,18 +62,24 @@ class Units:
         self.values = 0
         """Values of the objective that came, also those that were no further unit."""
         self.refused: dict[str, tuple[int, str]] = {}
-        """How often a metric was no number, and the text that stood there last."""
+        """How often a metric was no number, and what stood there last."""
         self._objective, self._steps = objective, steps or StepCounter()
-        self._was_read, self._kept = was_read, kept
+        self._read, self._kept = read, kept
         self._seen = start if resumed else 0
         self._repeated = 0
         self._latest: dict[str, float] = {}
         self._last = last
         self._settled = not resumed
-        """Whether it is known if the program went on."""
-        self._held: list[dict[str, float]] = []
-        """Values that came before that was known."""
-        self._opening, self._flat = list(past.opening), past.flat
+        """Whether the program's position is known."""
+        self._held: list[tuple[dict[str, float], float]] = []
+        """Values that came before that was known, with their times."""
+        self._past = past
+        self.position = Position(unit=self._seen)
+        """Where the program began or went on."""
+        self._values = dict(past.values)
+        self.times = UnitTimes(time.time())
+        """When the units of this run were reported."""
+        self._flat = past.flat
         self._evaluates_first, self._first_step = past.evaluates_first, past.first_step
         self._given: list[float] = []
         """The first steps of this run that differ."""
@@ -105,7 +91,8 @@ class Units:
             ConfigurationError: its step is none, or the program must not have begun again.
         """
         for name, text in reading.refused.items():
-            self.refused[name] = (self.refused.get(name, (0, ""))[0] + 1, text)
+            shown = f"{text!r} in {reading.source}" if reading.source else repr(text)
+            self.refused[name] = (self.refused.get(name, (0, ""))[0] + 1, shown)
         self._latest |= reading.metrics
         if not self._objective:
             self._objective = next(iter(reading.metrics), "")
@@ -115,8 +102,8 @@ class Units:
         metrics = dict(self._latest)
         if reading.step is not None:
             unit = self._unit(reading.step, reading.source)
-            return [] if unit < 1 else self._count(unit, metrics)
-        self._held.append(metrics)
+            return [] if unit < 1 else self._count(unit, metrics, reading.at)
+        self._held.append((metrics, reading.at))
         return self._due()
 
     def rest(self) -> list[Counted]:
@@ -129,11 +116,16 @@ class Units:
         repeated, self._repeated = self._repeated, 0
         return repeated
 
-    @property
-    def past(self) -> Past:
-        """Facts for the trial's next run."""
+    def past(self, files: Mapping[str, float]) -> Past:
+        """Return facts for the trial's next run.
+
+        Args:
+            files: the unit at which each checkpoint file was written.
+        """
+        kept = (*range(1, OPENING + 1), *range(max(OPENING, self.reached - KEPT_UNITS) + 1, self.reached + 1))
         return Past(
-            opening=tuple(self._opening),
+            values={} if self.gives_steps else {unit: self._values[unit] for unit in kept if unit in self._values},
+            files={} if self.gives_steps else files,
             flat=self._flat,
             evaluates_first=self._evaluates_first,
             first_step=self._first_step,
@@ -147,15 +139,22 @@ class Units:
     def explanation(self) -> str:
         """A sentence about matches of the objective that were no numbers, or what came without it; empty for none."""
         objective = self._objective or next(iter(self.refused), "")  # A single training has none.
-        count, text = self.refused.get(objective, (0, ""))
-        if count:
-            times = "once" if count == 1 else f"{count} times"
-            return f"{objective!r} was no number {times}, last {text!r}; give the number alone, without a unit"
+        if objective in self.refused:
+            return self._refused_text(objective)
         if self._latest and self._objective not in self._latest:
             return (
                 f"it reported {', '.join(map(repr, self._latest))} and no {self._objective!r}, which is the objective"
             )
         return ""
+
+    def without_numbers(self) -> str:
+        """A sentence about metrics that were found, and never as a number; empty for none."""
+        return "; ".join(self._refused_text(name) for name in self.refused if name not in self._latest)
+
+    @property
+    def gives_steps(self) -> bool:
+        """Whether the program gave a step."""
+        return bool(self._given)
 
     def jump(self) -> str:
         """A counter for steps that begin late, or rise by more than a unit each time; empty for others."""
@@ -169,48 +168,57 @@ class Units:
         first = steps[0] if not self.start else self._first_step or 0.0
         return described(first, every) if sure else ""
 
+    def guess(self) -> str:
+        """Return a warning about a position that is an estimate; empty if it is known."""
+        if not self.position.reason:
+            return ""
+        return (
+            f"the program gives no step, so that its units after a pause are estimated: of {self.start} units, it was "
+            f"taken to go on from unit {self.position.unit}, since {self.position.reason}; let it print its step with "
+            r"the metric, and give the expression a group 'step', as in 'epoch=(?P<step>\d+) acc=(?P<value>\S+)'"
+        )
+
+    def _refused_text(self, name: str) -> str:
+        count, shown = self.refused[name]
+        times = "once" if count == 1 else f"{count} times"
+        return f"{name!r} was no number {times}, last {shown}: give the number alone, without a unit, such as 0.5"
+
     def _due(self) -> list[Counted]:
-        """Counts values that are held, once it is known whether the program went on."""
-        if not self._settled:
-            goes_on = self._goes_on()
-            if goes_on is None:
+        """Counts values that are held, once the program's position is known."""
+        if not self._settled and self._held:
+            restart = Restart(start=self.start, past=self._past, last=self._last, objective=self._objective)
+            position = restart.position([metrics for metrics, _ in self._held], self._read())
+            if position is None:
                 return []
-            self._settled = True
-            if goes_on:
-                self._drop_evaluation()
-            elif self._kept:
+            self._go_on_from(position, restart)
+        held, self._held = self._held, []
+        return [counted for metrics, at in held for counted in self._count(self._seen + 1, metrics, at)]
+
+    def _go_on_from(self, position: Position, restart: Restart) -> None:
+        self._settled = True
+        if self._kept and position.unit < self.start:
+            if not position.reason:
+                went_on = f"went on from unit {position.unit}" if position.unit else "began again at unit 1"
                 raise ConfigurationError(
-                    f"after a pause the program began again at unit 1, although its checkpoints of {self.start} units "
-                    "are in SM_CHECKPOINT_DIR: let it read them before its first report, or say the unit, as in "
+                    f"after a pause the program {went_on}, although its checkpoints of {self.start} units are in "
+                    "SM_CHECKPOINT_DIR: let it read them before its first report, or say the unit, as in "
                     "warmband.report(..., step=epoch)"
                 )
-            else:
-                self._seen = 0
-        held, self._held = self._held, []
-        return [counted for metrics in held for counted in self._count(self._seen + 1, metrics)]
+            position = Position(unit=self.start, reason="a program that stays loaded counts its units itself")
+        self.position, self._seen = position, position.unit
+        if not position.matched and position.unit and not self._kept:
+            self._drop_evaluation(restart)
 
-    def _goes_on(self) -> bool | None:
-        """Whether the program went on from its checkpoint; None if the next value has to tell."""
-        if self._was_read() is False:
-            return False
-        opening = self._opening[: self.start]
-        if not opening or same(opening[0], self._last, self._objective):
-            return True
-        if not all(same(*pair, self._objective) for pair in zip(self._held, opening, strict=False)):
-            return True
-        return False if len(self._held) >= len(opening) else None
-
-    def _drop_evaluation(self) -> None:
-        """Drops a first value that is the last unit's, printed once more.
+    def _drop_evaluation(self, restart: Restart) -> None:
+        """Drops a first value that is the checkpoint's own unit's, printed once more.
 
         Where the trial's last two units had the same values, a third one may have them too.
         """
-        if self._kept or not self._held:
-            return
-        if not same(self._held[0], self._last, self._objective):
+        flat = self._flat and self._seen == self.start
+        if not restart.evaluates(self._held[0][0], self._seen):
             self._evaluates_first = False
-        elif self._evaluates_first or (self._evaluates_first is None and not self._flat):
-            self._evaluates_first = self._evaluates_first or not self._flat
+        elif self._evaluates_first or (self._evaluates_first is None and not flat):
+            self._evaluates_first = self._evaluates_first or not flat
             del self._held[0]
 
     def _unit(self, step: float, source: str) -> int:
@@ -243,32 +251,17 @@ class Units:
         self._settled = True
         evaluates = unit == self.start and same(self._latest, self._last, self._objective)
         self._seen = self.start if evaluates else max(0, min(self.start, unit - 1))
+        self.position = Position(unit=self._seen)
 
-    def _count(self, unit: int, metrics: dict[str, float]) -> list[Counted]:
+    def _count(self, unit: int, metrics: dict[str, float], at: float) -> list[Counted]:
         before, self._seen = self._seen, max(self._seen, unit)
         if unit <= before:
             return []
         self._repeated += max(0, min(unit, self.start) - before)
-        if unit == len(self._opening) + 1 <= OPENING:
-            self._opening.append(metrics)
+        self.times.reported(unit, at)
+        self._values.setdefault(unit, metrics)
         if unit <= self.reached:
             return []
         first, self.reached = self.reached + 1, unit
         self._flat, self._last = same(metrics, self._last, self._objective), metrics
         return [Counted(first=first, last=unit, metrics=metrics)]
-
-
-def same(one: Mapping[str, float], other: Mapping[str, float] | None, objective: str) -> bool:
-    """Return whether the metrics of two units are the same values.
-
-    The objective has to be, and one more metric that both have, if there are any: an accuracy may come again by chance,
-    and the seconds of an evaluation hardly do.
-    """
-    if other is None or objective not in other or not _equal(one[objective], other[objective]):
-        return False
-    others: Sequence[str] = [name for name in one if name != objective and name in other]
-    return not others or any(_equal(one[name], other[name]) for name in others)
-
-
-def _equal(one: float, other: float) -> bool:
-    return one == other or (math.isnan(one) and math.isnan(other))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,37 @@ def test_each_unit_has_the_value_of_a_run_without_pauses(
     assert values(*segments) == EXPECTED
     again = [each.details.get("units_trained_again", 0) for each in segments]
     assert again == [0, 0, 0] if start == ON else again[2] >= 3
+
+
+EVERY_FOURTH = """
+import argparse, json, os, time
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int)
+args = parser.parse_args()
+state = os.path.join(os.environ["SM_CHECKPOINT_DIR"], "state.json")
+epoch, weight = begun = json.load(open(state)) if os.path.exists(state) else (0, 0.0)
+while epoch < args.epochs:
+    epoch, weight = epoch + 1, weight + 0.5 * (1 - weight)
+    print(f"acc={weight:.6f}", flush=True)
+    if epoch % 4 == 0:
+        json.dump([epoch, weight], open(state, "w"))
+    if (begun[0], epoch) in ((0, 6), (4, 11)):
+        time.sleep(60)
+"""
+"""Saves at each fourth unit, and waits behind the units at which it is paused."""
+
+
+def test_a_program_that_saves_at_each_fourth_unit_is_counted_from_there(opened: Opened, tmp_path: Path) -> None:
+    program = opened(EVERY_FOURTH, grace_period_s=1)
+    first = program.train(assignment(tmp_path, 6, epochs=13), print)
+    second = program.train(assignment(tmp_path, 11, first, epochs=13), print)
+    third = program.train(assignment(tmp_path, 13, second, epochs=13), print)
+    assert values(first, second, third) == [(step, pytest.approx(1 - 0.5**step, abs=1e-6)) for step in range(1, 14)]
+    again = [
+        (each.details.get("units_trained_again"), each.details.get("went_on_from_unit")) for each in (second, third)
+    ]
+    assert again == [(2, 4), (3, 8)]
+    assert not any("units" in each.details.get("warnings", {}) for each in (second, third))
 
 
 def test_without_inotify_the_first_values_tell(opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +180,7 @@ def test_what_stays_loaded_goes_on_from_its_checkpoint_or_says_its_step(
 
 
 def test_a_watch_tells_reading_from_writing(tmp_path: Path) -> None:
-    def watched(*acts: Callable[[Path], object]) -> bool | None:
+    def watched(*acts: Callable[[Path], object]) -> Collection[str] | None:
         folder = tmp_path / str(time.monotonic_ns())
         (folder / "deep").mkdir(parents=True)
         path = folder / "deep" / "state"
@@ -170,9 +201,9 @@ def test_a_watch_tells_reading_from_writing(tmp_path: Path) -> None:
     def moved(path: Path) -> None:
         path.rename(path.with_suffix(".old"))
 
-    assert watched(Path.read_text) is True
-    assert watched(lambda path: path.open("r+b").read(1)) is True
-    assert watched(moved, lambda path: path.with_suffix(".old").read_text()) is True
+    assert watched(Path.read_text) == {"deep/state"}
+    assert watched(lambda path: path.open("r+b").read(1)) == {"deep/state"}
+    assert watched(moved, lambda path: path.with_suffix(".old").read_text()) == {"deep/state"}
     for acts in (
         [],
         [lambda path: list(path.parent.iterdir()), Path.stat, Path.exists],
@@ -185,7 +216,7 @@ def test_a_watch_tells_reading_from_writing(tmp_path: Path) -> None:
             lambda path: path.with_suffix(".other").read_text(),
         ],
     ):
-        assert watched(*acts) is False, acts
+        assert watched(*acts) == frozenset(), acts
 
 
 def test_a_watch_knows_nothing_where_a_link_leads_out_of_the_folder(tmp_path: Path) -> None:
@@ -197,9 +228,9 @@ def test_a_watch_knows_nothing_where_a_link_leads_out_of_the_folder(tmp_path: Pa
 
 def test_the_notes_of_a_trial_are_json(opened: Opened, tmp_path: Path) -> None:
     from trainers.script.noted import Noted
-    from trainers.script.units import Past
+    from trainers.script.restarts import Past
 
-    past = Past(opening=({"a": 0.5},), flat=True, evaluates_first=False, first_step=0.0)
+    past = Past(values={1: {"a": 0.5}}, files={"state": 1.1}, flat=True, evaluates_first=False, first_step=0.0)
     noted = Noted(last={"a": 0.5}, hyperparameters={"eta": 0.1}, past=past)
     (tmp_path / "notes.json").write_bytes(noted.to_bytes())
     assert Noted.read(tmp_path) == noted

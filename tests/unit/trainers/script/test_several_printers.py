@@ -6,10 +6,11 @@ import pytest
 
 from tests.support.refusals import mentions
 from trainers.script.metric_lines import MetricDefinitions
-from trainers.script.several_printers import Twins, Unread, others_print, twins_print
+from trainers.script.several_printers import Twins, Unread, bar_prints, others_print, twins_print
 
 ACCURACY = {"Name": "acc", "Regex": r"acc[= ]+(\S+)"}
 STEPPED = {"Name": "acc", "Regex": r"epoch (?P<step>\d+) acc=(\S+)"}
+BAR_STEP = r"(?P<step>\d+)/100.*acc=(?P<value>[\d.]+)"
 HOGWILD = "{pid}\tTrain Epoch: {epoch} [{at}/600 ({at}%)]\tacc {value:.6f}"
 
 
@@ -59,6 +60,21 @@ def test_lines_that_give_their_step_are_counted_right():
     assert not twin(*twice("epoch 1 acc=0.5", "epoch 2 acc=0.6", "epoch 3 acc=0.7"), definition=STEPPED)
 
 
+def test_a_line_that_has_the_metric_several_times_is_a_progress_bar_s() -> None:
+    bar = "\r".join(f"{done:3}%|#  | {done}/100 [00:01, acc=0.{done}]" for done in (10, 20, 30))
+    for definition, expected in ((ACCURACY, "30%|#  | 30/100 [00:01, acc=0.30]"), ({**STEPPED, "Regex": BAR_STEP}, "")):
+        twins = Twins(
+            MetricDefinitions([{**definition, "Regex": definition["Regex"].replace(r"\S", r"[\d.]")}]).read, "acc"
+        )
+        for line in (bar, bar):
+            assert len(list(twins(line))) == 3
+        assert (twins.bar, twins.line) == (expected, "")
+    once = Twins(MetricDefinitions([ACCURACY]).read, "acc")
+    for epoch in range(9):
+        list(once(f"epoch {epoch}\racc=0.{epoch}\r"))
+    assert once.bar == ""
+
+
 def test_output_that_does_not_count_is_searched_until_the_metric_was_found():
     read: list[str] = []
 
@@ -79,3 +95,4 @@ def test_a_step_that_is_none_of_another_rank_is_no_error():
 def test_the_warnings_name_who_prints_and_a_remedy():
     mentions(others_print(["worker 1", "worker 2"], "acc", too=True), "worker 1", "worker 2", "'acc'", "rank 0")
     mentions(twins_print("epoch 1 acc=0.5"), "'epoch 1 acc=0.5'", "'step'", "(?P<step>")
+    mentions(bar_prints("3/9 acc=0.5"), "3/9 acc=0.5", "step", "line")

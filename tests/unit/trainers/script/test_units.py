@@ -7,9 +7,10 @@ from hypothesis import given, strategies as st
 from tests.support.refusals import mentions, refuses_each
 from trainers.errors import ConfigurationError
 from trainers.gangs import Report
-from trainers.script.metric_lines import Reading
+from trainers.script.metric_lines import MetricDefinitions, Reading
+from trainers.script.restarts import Past
 from trainers.script.steps import StepCounter
-from trainers.script.units import Past, Units
+from trainers.script.units import Units
 
 VALUES = st.floats(allow_nan=False)
 STEPS = st.none() | st.integers(1, 20)
@@ -39,8 +40,10 @@ def values_of(units: Units, taken: list[Reading]) -> list[tuple[int, float]]:
 
 def paused(*values: float, **options: object) -> Units:
     """Units of a run behind a pause after these values, whose program has read its checkpoints."""
-    past = Past(opening=tuple({"a": value} for value in values[:3]), flat=len(values) > 1 and values[-1] == values[-2])
-    given = {"resumed": True, "past": past, "last": {"a": values[-1]}, "was_read": lambda: True, **options}
+    known = {unit: {"a": value} for unit, value in enumerate(values, 1)}
+    flat = len(values) > 1 and values[-1] == values[-2]
+    past = Past(values=known, files={"state": float(len(values))}, flat=flat)
+    given = {"resumed": True, "past": past, "last": {"a": values[-1]}, "read": lambda: {"state"}, **options}
     return Units("a", len(values), **given)
 
 
@@ -102,12 +105,21 @@ def test_matches_that_were_no_numbers_are_explained():
     assert units.explanation() == ""
     for text in ("abc", "xyz"):
         assert not list(units.take(Reading(metrics={}, refused={"a": text})))
-    mentions(units.explanation(), "'a'", 2, "'xyz'")
+    mentions(units.explanation(), "'a'", 2, "'xyz'", "0.5")
+
+
+def test_a_metric_that_was_never_a_number_is_named_with_its_line() -> None:
+    units, lines = Units("a"), MetricDefinitions([{"Name": name, "Regex": rf"{name}=(\S+)"} for name in "abc"])
+    for line in ("a=0.5 b=-- c=--", "a=0.6 b=-- c=1"):
+        for reading in lines.read(line):
+            units.take(reading)
+    mentions(units.without_numbers(), "'b'", 2, "'--'", "'a=0.6 b=-- c=1'")
+    assert "'c'" not in units.without_numbers()
 
 
 def test_a_program_that_read_its_checkpoint_goes_on_and_one_that_did_not_begins_again() -> None:
     assert values_of(paused(0.1, 0.2), readings(0.3, 0.4)) == [(3, 0.3), (4, 0.4)]
-    again = paused(0.1, 0.2, was_read=lambda: False)
+    again = paused(0.1, 0.2, read=lambda: ())
     assert values_of(again, readings(0.15, 0.25, 0.3, 0.4)) == [(3, 0.3), (4, 0.4)]
     assert again.trained_again() == 2
     assert again.trained_again() == 0
@@ -128,24 +140,24 @@ def test_values_that_are_printed_once_more_are_no_further_unit() -> None:
     units = paused(0.1, 0.2)
     assert values_of(units, readings(0.2, 0.3)) == [(3, 0.3)]
     assert units.trained_again() == 0
-    assert units.past.evaluates_first is True
+    assert units.past({}).evaluates_first is True
     assert values_of(paused(0.1), readings(0.1, 0.2)) == [(2, 0.2)]
 
 
 def test_a_constant_metric_counts() -> None:
     assert values_of(paused(0.5, 0.5), readings(0.5, 0.5)) == [(3, 0.5), (4, 0.5)]
-    known = Past(opening=({"a": 0.1},), evaluates_first=True, flat=True)
+    known = Past(values={1: {"a": 0.1}}, evaluates_first=True, flat=True)
     assert values_of(paused(0.1, 0.5, 0.5, past=known), readings(0.5, 0.6)) == [(4, 0.6)]
-    not_so = Past(opening=({"a": 0.1},), evaluates_first=False)
+    not_so = Past(values={1: {"a": 0.1}}, files={"state": 3.0}, evaluates_first=False)
     assert values_of(paused(0.1, 0.2, 0.5, past=not_so), readings(0.5, 0.6)) == [(4, 0.5), (5, 0.6)]
 
 
 def test_another_metric_tells_whether_equal_values_are_the_same() -> None:
     """The seconds of an evaluation never are, and an accuracy may be by chance."""
-    past = Past(opening=({"a": 0.1, "loss": 3.0},))
+    past = Past(values={1: {"a": 0.1, "loss": 3.0}})
     last = {"a": 0.2, "loss": 2.0, "seconds": 1.25}
     for loss, expected in ((2.0, []), (1.9, [3])):
-        units = Units("a", 2, resumed=True, past=past, last=last, was_read=lambda: True)
+        units = Units("a", 2, resumed=True, past=past, last=last, read=lambda: {"state"})
         found = units.take(Reading(metrics={"a": 0.2, "loss": loss, "seconds": 1.5}))
         assert [each.first for each in found] == expected
 
@@ -153,34 +165,34 @@ def test_another_metric_tells_whether_equal_values_are_the_same() -> None:
 def test_a_fork_is_not_compared_with_its_parent_s_first_units() -> None:
     fork = paused(0.1, 0.2, past=Past())
     assert values_of(fork, readings(0.1, 0.2)) == [(3, 0.1), (4, 0.2)]
-    begins = paused(0.1, 0.2, past=Past(), was_read=lambda: False)
+    begins = paused(0.1, 0.2, past=Past(), read=lambda: ())
     assert values_of(begins, readings(0.3, 0.4, 0.5)) == [(3, 0.5)]
-    assert begins.past.opening == ({"a": 0.3}, {"a": 0.4}, {"a": 0.5})
+    assert begins.past({}).values == {1: {"a": 0.3}, 2: {"a": 0.4}, 3: {"a": 0.5}}
 
 
 def test_what_stays_loaded_must_not_begin_again_and_reports_each_unit_once() -> None:
     names = ("SM_CHECKPOINT_DIR", "warmband.report", "step", 2)
     refuses_each(
         [
-            (lambda: reported(paused(0.1, 0.2, kept=True, was_read=lambda: False), readings(0.5)), names),
+            (lambda: reported(paused(0.1, 0.2, kept=True, read=lambda: ()), readings(0.5)), names),
             (lambda: reported(paused(0.1, 0.2, kept=True), readings(0.1, 0.2)), names),
         ],
         ConfigurationError,
     )
     assert values_of(paused(0.1, 0.2, kept=True), readings(0.2, 0.3)) == [(3, 0.2), (4, 0.3)]
-    stepped = paused(0.1, 0.2, kept=True, was_read=lambda: False)
+    stepped = paused(0.1, 0.2, kept=True, read=lambda: ())
     assert values_of(stepped, readings(0.1, 0.2, 0.3, step=1)) == [(3, 0.3)]
 
 
 def test_a_first_step_of_zero_is_the_first_unit_and_is_remembered() -> None:
     units = Units("a")
     assert values_of(units, readings(0.1, 0.2, 0.3, step=0)) == [(1, 0.1), (2, 0.2), (3, 0.3)]
-    on = Units("a", 2, resumed=True, past=units.past, last={"a": 0.2})
+    on = Units("a", 2, resumed=True, past=units.past({}), last={"a": 0.2})
     assert values_of(on, readings(0.3, step=2)) == [(3, 0.3)]
-    again = Units("a", 2, resumed=True, past=units.past, last={"a": 0.2})
+    again = Units("a", 2, resumed=True, past=units.past({}), last={"a": 0.2})
     assert values_of(again, readings(0.1, 0.2, 0.3, step=0)) == [(3, 0.3)]
     assert again.trained_again() == 2
-    evaluates = Units("a", 2, resumed=True, past=units.past, last={"a": 0.2})
+    evaluates = Units("a", 2, resumed=True, past=units.past({}), last={"a": 0.2})
     assert values_of(evaluates, readings(0.2, 0.3, step=1)) == [(3, 0.3)]
     assert evaluates.trained_again() == 0
 
