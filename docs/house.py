@@ -35,6 +35,7 @@ SCRIPTS = (
     "gpu",
     "parameter_server",
     "program_cost",
+    "public_programs",
     "checkpoint_cost",
     "layout_memory",
     "external_memory",
@@ -51,6 +52,7 @@ HOUSE = {
     "experiments": (
         *SCRIPTS,
         "programs",
+        "public",
         "convergence",
         "scaling",
         "stopping",

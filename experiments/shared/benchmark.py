@@ -151,5 +151,5 @@ def _plain(value: Any) -> Any:
 
 
 PROMISES = ("", "promised", "measured", "", "")
-_PLACES = ("--out", "--data-dir", "--bench")
+_PLACES = ("--out", "--data-dir", "--bench", "--sources", "--env")
 _PACKAGES = ("ray", "torch", "xgboost", "numpy", "optuna", "sqlalchemy")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from ray.tune.experiment import Trial
 
 from hpo.cost import COLD_SECONDS, MOST_SECONDS, WARM_UP_UNITS, Probed
 from hpo.search.trial import PROBE, UNTUNED, Search, TrialRun, new_run
+from hpo.text import first_line
 from trainers.gangs import Served
 
+logger = logging.getLogger(__name__)
 OnProbe = Callable[[Probed], None]
 """Is told what the measured probe gave."""
 
@@ -77,6 +80,10 @@ class Beside:
         assert self.probe is not None, "it was handed out"
         segment, self.probe.failure = served.segment, served.error
         self.probe.trial.set_status(Trial.TERMINATED)
+        if served.error:
+            self._probes.clear()  # The same hyperparameters fail again.
+            words = first_line(served.error)
+            logger.warning("the probe, a run with the static hyperparameters alone, failed: %s", words)
         cold = bool(self._probes)
         if segment is not None and cold and segment.training_seconds > MOST_SECONDS:
             self._probes = [] if segment.training_seconds > COLD_SECONDS else [WARM_UP_UNITS]

@@ -18,7 +18,8 @@ def start_of(launcher: str, program: Sequence[str], place: Place, *, options: La
     """What a worker starts for its part of a program.
 
     Beside the launcher's own variables, `OMP_NUM_THREADS` shares the worker's cores among its processes, and
-    `PYTHONUNBUFFERED` lets metrics come when they are printed; the user's own values stay.
+    `PYTHONUNBUFFERED` lets metrics come when they are printed; the user's own values stay. With one worker, the user's
+    own values of the launcher's variables stay, too.
 
     Args:
         launcher: a name of `LAUNCHERS`, perhaps with options behind it, or a command line with placeholders.
@@ -41,9 +42,11 @@ def start_of(launcher: str, program: Sequence[str], place: Place, *, options: La
     found = start(program, place, options)
     if found is None:
         return None
-    usual = common(place)
+    usual, own = common(place), found.environment
+    if place.world_size == 1:  # Nobody else relies on its rank.
+        usual, own = {**usual, **own}, {}
     kept = {name: value for name, value in usual.items() if name not in options.environment}
-    return Start(command=found.command, environment={**kept, **found.environment}, role=found.role)
+    return Start(command=found.command, environment={**kept, **own}, role=found.role)
 
 
 def mixes_ranks(launcher: str, place: Place) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hpo.search.trial import PROBE, UNTUNED
+from tests.support.refusals import mentions
 from tests.support.simulated import PLAN, outcome, rising, simulate
 from trainers.errors import DivergedError
 from trainers.gangs.messages import Assignment
@@ -55,6 +56,18 @@ def test_a_first_probe_so_long_that_what_is_done_once_is_little_of_it_is_the_mea
     assert [a.trial_id for a in gangs.served].count(PROBE) == 1
     assert record.probed == [1]
     assert outcome(controller) == outcome(simulate()[0])
+
+
+def test_a_probe_that_fails_is_said_at_once_and_is_not_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id == PROBE:
+            raise ValueError("no line matched")
+        return rising(assignment, step)
+
+    _, gangs, _ = simulate(probes=(1, 5), curve=curve)
+    assert [assignment.trial_id for assignment in gangs.served].count(PROBE) == 1
+    [warned] = [record.getMessage() for record in caplog.records if "probe" in record.getMessage()]
+    mentions(warned, "static hyperparameters", "no line matched")
 
 
 @pytest.mark.parametrize("how", ["fails", "loses its gang"])

@@ -54,6 +54,14 @@ def test_python_sets_what_torch_distributed_reads():
     }
 
 
+@pytest.mark.parametrize("launcher", ["python", "{program}"])
+def test_one_worker_has_the_users_own_rank(launcher: str):
+    alone = started(launcher, place(workers=1), environment={"RANK": "-1"}).environment
+    assert "RANK" not in alone, "the user's own value is set beside it"
+    assert alone["WORLD_SIZE"] == "1"
+    assert started(launcher, place(rank=1, workers=3), environment={"RANK": "-1"}).environment["RANK"] == "1"
+
+
 def test_what_is_no_python_file_is_run_as_it_is():
     assert started("python", place(), ("/code/train", "x")).command == ("/code/train", "x")
     assert "--no-python" in started("torchrun", place(), ("/code/train", "x")).command

@@ -1,0 +1,1 @@
+"""Public training programs: their job files, and generators of the data that they expect."""

@@ -1,0 +1,113 @@
+"""Small generated data in the form that each public program expects."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import struct
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+CLASSES = 10
+NOISE = 0.35
+
+
+def digits(count: int, seed: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+    """Return images of 28 x 28 pixels and their classes: a fixed pattern for each class, with noise."""
+    patterns = np.random.default_rng(0).random((CLASSES, 28, 28))
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, CLASSES, count)
+    pixels = patterns[labels] * (1 - NOISE) + random.random((count, 28, 28)) * NOISE
+    return (pixels * 255).astype(np.uint8), labels.astype(np.uint8)
+
+
+def mnist_files(folder: Path, train: int, test: int) -> None:
+    """Write the four files of MNIST, unpacked, with generated images."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for seed, (name, count) in enumerate([("train", train), ("t10k", test)]):
+        images, labels = digits(count, seed)
+        (folder / f"{name}-images-idx3-ubyte").write_bytes(struct.pack(">4i", 2051, count, 28, 28) + images.tobytes())
+        (folder / f"{name}-labels-idx1-ubyte").write_bytes(struct.pack(">2i", 2049, count) + labels.tobytes())
+
+
+def image_folders(folder: Path, train: int, test: int) -> None:
+    """Write train/ and val/ with a folder of pictures for each of two classes."""
+    for seed, (part, count) in enumerate([("train", train), ("val", test)]):
+        images, labels = digits(count, seed)
+        for number, (image, label) in enumerate(zip(images, labels % 2, strict=True)):
+            path = folder / part / f"class{label}" / f"{number}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(image).convert("RGB").save(path)
+
+
+def shakespeare_tokens(folder: Path, train: int, test: int) -> None:
+    """Write meta.pkl, and train.bin and val.bin, in which each token follows from the one before it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "meta.pkl").write_bytes(pickle.dumps({"vocab_size": 61}))
+    for name, count in [("train", train), ("val", test)]:
+        (np.arange(count) * 7 % 61).astype(np.uint16).tofile(folder / f"{name}.bin")
+
+
+def lightning_mnist(folder: Path, train: int, test: int) -> None:
+    """Write training.pt and test.pt, which Lightning's own class of MNIST reads."""
+    import torch
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for seed, (name, count) in enumerate([("training", train), ("test", test)]):
+        images, labels = digits(count, seed)
+        torch.save((torch.from_numpy(images), torch.from_numpy(labels).long()), folder / f"{name}.pt")
+
+
+WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+
+
+def glue_of_words(folder: Path, train: int, test: int) -> None:
+    """Write a tiny BERT, pairs of sentences that are equal or not, and their accuracy, under the names of the hub.
+
+    The program asks the hub for `bert-base-cased`, `nyu-mll/glue` and the metric `glue`. Folders of these names in the
+    working directory come first.
+    """
+    from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
+
+    model = folder / "bert-base-cased"
+    model.mkdir(parents=True)
+    (model / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]) + "\n")
+    config = BertConfig(
+        vocab_size=len(WORDS) + 5, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
+    )
+    BertForSequenceClassification(config).save_pretrained(model)
+    BertTokenizer(str(model / "vocab.txt")).save_pretrained(model)
+    random = np.random.default_rng(0)
+    data = folder / "nyu-mll" / "glue"
+    data.mkdir(parents=True)
+    for part, count in [("train", train), ("validation", test)]:
+        lines = []
+        for number in range(count):
+            first, second = (" ".join(random.choice(WORDS, 4)) for _ in range(2))
+            label = number % 2
+            pair = {"sentence1": first, "sentence2": first if label else second, "label": label, "idx": number}
+            lines.append(json.dumps(pair))
+        (data / f"{part}.jsonl").write_text("\n".join(lines) + "\n")
+    files = "".join(f"  - split: {part}\n    path: {part}.jsonl\n" for part in ("train", "validation"))
+    (data / "README.md").write_text(f"---\nconfigs:\n- config_name: mrpc\n  data_files:\n{files}---\n")
+    metric = folder / "glue" / "glue.py"
+    metric.parent.mkdir()
+    metric.write_text(METRIC)
+
+
+METRIC = """import datasets
+import evaluate
+
+
+class Glue(evaluate.Metric):
+    def _info(self):
+        features = datasets.Features({"predictions": datasets.Value("int64"), "references": datasets.Value("int64")})
+        return evaluate.MetricInfo(description="", citation="", inputs_description="", features=features)
+
+    def _compute(self, predictions, references):
+        equal = [first == second for first, second in zip(predictions, references)]
+        return {"accuracy": sum(equal) / len(equal)}
+"""
