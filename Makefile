@@ -2,7 +2,12 @@
 
 PYTHON ?= python3
 VENV := .venv
+RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.installed
+PIP := $(VENV)/bin/python -m pip install --progress-bar off --disable-pip-version-check -c constraints.txt
+# One line for each package that pip fetches. A pipe has the status of its last command, so that of pip is kept as the stamp.
+SHORT := sed -un -e '/\.metadata/d' -e 's/^ *Downloading /  /p' -e 's/^ *Using cached /  /p' -e 's|^Processing .*/|  |p' \
+  -e 's/^Installing collected packages.*/Unpacking them; this takes a while too./p'
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -10,7 +15,7 @@ STAMP := $(VENV)/.installed
 
 help:
 	@echo "make setup   make $(VENV) and install everything into it (PYTHON=... chooses the Python, 3.11 or newer)"
-	@echo "make demo    tune XGBoost and a network that train distributed, and write a page; needs no download"
+	@echo "make demo    break a network by distributing it, repair it by tuning, and write a page; downloads no data"
 	@echo "make test    the unit tests, and a real job of each trainer: four minutes on two cores"
 	@echo "make test-rest   whole jobs, gangs, servers, browsers and databases; CI runs these as well"
 	@echo "make test-all  all tests but those of containers and clients; installs the extra 'frameworks'"
@@ -24,7 +29,7 @@ help:
 setup: $(STAMP)
 
 # An environment that works is kept, so only a change of the two files below costs another install.
-$(STAMP): pyproject.toml constraints.txt
+$(RUNTIME): pyproject.toml constraints.txt
 	@rm -f $@
 	@if ! $(VENV)/bin/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
 	  command -v "$(PYTHON)" >/dev/null 2>&1 \
@@ -37,19 +42,21 @@ $(STAMP): pyproject.toml constraints.txt
 	  "$(PYTHON)" -m venv --clear $(VENV) || exit 1; \
 	fi
 	@echo "Installing Warmband, Ray, XGBoost and PyTorch into $(VENV). The first time takes minutes; each package as it comes:"
-	@# A pipe has the status of its last command, so that of pip is kept as the stamp.
-	@{ $(VENV)/bin/python -m pip install --progress-bar off --disable-pip-version-check -c constraints.txt -e '.[dev]' \
-	  && $(VENV)/bin/python -m pip install --progress-bar off --disable-pip-version-check -c constraints.txt --no-deps hpbandster \
-	  && touch $@; } | sed -un -e '/\.metadata/d' -e 's/^ *Downloading /  /p' -e 's/^ *Using cached /  /p' \
-	  -e 's|^Processing .*/|  |p' \
-	  -e 's/^Installing collected packages.*/Unpacking them; this takes a while too./p'
+	@{ $(PIP) -e . && touch $@; } | $(SHORT)
 	@test -e $@
 	@echo "Ready. Next: make demo"
 
-demo: $(STAMP)
-	@echo "Tuning XGBoost and a network, each distributed and in four ways: one to two minutes."
-	@echo "Loading Ray, XGBoost and PyTorch ..."
-	@$(VENV)/bin/python -m experiments.tune_distributed --quick
+# The tools of developers, and the packages of all optional features.
+$(STAMP): $(RUNTIME)
+	@rm -f $@
+	@echo "Installing the tools of tests and checks into $(VENV); each package as it comes:"
+	@{ $(PIP) -e '.[dev]' && $(PIP) --no-deps hpbandster && touch $@; } | $(SHORT)
+	@test -e $@
+	@echo "Ready. Next: make test"
+
+demo: $(RUNTIME)
+	@echo "A network that four workers break, tuned for four workers: about a minute. Loading Ray, XGBoost and PyTorch ..."
+	@$(VENV)/bin/python -m experiments.demo
 
 # Where Python is told to keep no bytecode, each of some thousand processes would compile its modules anew.
 # Two processes of tests keep two cores at work; a test file runs in one of them. Times go to .pytest_cache/times.

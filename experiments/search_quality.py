@@ -69,6 +69,7 @@ OTHERS = {
 """The module that each of the others needs."""
 
 ARMS = (*STRATEGIES, *OTHERS)
+IN_SHORT = ("Hyperband", "Optuna TPE, HyperbandPruner", "Random")
 
 
 # ---- one search
@@ -215,11 +216,19 @@ def columns(result: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The tables for docs/, by name, from result.json: `summary-1` with one worker, `tasks-1-20` at 20 trainings."""
+    """The tables for docs/, by name, from result.json: `summary-1` with one worker, `tasks-1-20` at 20 trainings.
+
+    `short-1-20` is a line of the mean regrets of `IN_SHORT`.
+    """
     made = {}
     for workers in result["workers"]:
         made[f"summary-{workers}"] = markdown(columns(result), summary(result, workers))
         for place, budget in enumerate(result["budgets"]):
+            made[f"short-{workers}-{budget}"] = ", ".join(
+                f"{arm} {figure([of[place] for of in over_tasks(result['regrets'][str(workers)], arm)])}"
+                for arm in IN_SHORT
+                if arm in result["arms"]
+            )
             made[f"tasks-{workers}-{budget}"] = markdown(("task", *result["arms"]), by_task(result, workers, place))
     return made
 

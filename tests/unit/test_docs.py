@@ -94,7 +94,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_the_readme_is_short() -> None:
-    assert len(README.splitlines()) <= 150
+    assert len(README.splitlines()) <= 110
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
