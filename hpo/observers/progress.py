@@ -92,11 +92,13 @@ class Progress:
         if again and not self._told_again:
             self._told_again = True
             older = run.details.get(WENT_ON_FROM, 0)
-            went_on = f"went on from its checkpoint of unit {older}" if older else "did not go on from a checkpoint"
+            went_on = f"went on from its checkpoint of unit {older}"
+            certain = ", and print its step, which says its unit for certain" if older else ""
             self.say(
-                f"warning: {run.id} trained {count(again, 'unit')} again, since it {went_on}; others that are paused "
-                "will, too: let it save a checkpoint with each report, and go on from the newest one; the details of "
-                "each trial have the number"
+                f"warning: {run.id} trained {count(again, 'unit')} again, since it "
+                f"{went_on if older else 'did not go on from a checkpoint of its rung'}; others that are paused will, "
+                f"too: let it save a checkpoint with each report, and go on from the newest one{certain}; the details "
+                "of each trial have the number"
             )
         if run.details.get(NO_MODEL) and status_of(run) == "Completed" and not self._told_no_model:
             self._told_no_model = True

@@ -64,6 +64,9 @@ def test_units_that_were_trained_again_are_told_once() -> None:
     mentions(line, "warning", "rung")
     assert re.search(r"\bjob-\d+\b", line) or UNTUNED in line
     assert re.search(r"\b\d+ units\b", line)
+    older = {"units_trained_again": 2, "went_on_from_unit": 7}
+    (line,) = [line for line in said(details=older) if "checkpoint" in line]
+    mentions(line, "warning", "unit 7", "step")
 
 
 def test_it_is_never_silent_for_much_more_than_a_minute() -> None:
