@@ -14,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = (
     "scale_out",
+    "demo",
     "tune_distributed",
     "cluster_size",
     "why_it_broke",

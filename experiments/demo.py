@@ -38,8 +38,7 @@ from hpo import (
 from hpo.cli import errors_in_words
 from hpo.ranges import ParameterRange
 from hpo.record import Store
-from hpo.report import Figure, JobData, Measured, Page, Section, Table, Text, job_sections
-from hpo.report.pictures import look
+from hpo.report import Figure, JobData, Measured, Page, Section, Table, Text, job_sections, look
 from trainers import ParameterServerTrainer, TorchTrainer, Trainer, XGBoostTrainer
 from trainers.cluster import cluster
 from trainers.datasets import load
