@@ -93,14 +93,21 @@ PROGRAMS = {
         commit="7f0c3436cd3f6ad3753125672024fc415cbcb414",
         paths=("examples/pytorch/basics",),
         generate=lambda folder: data.lightning_mnist(folder / "examples/Datasets/MNIST/complete", 60_000, 100),
-        configured="shape of the gang, CSV logger and `metric_files`, `length`",
+        configured="CSV logger and `metric_files`, `length`",
     ),
     "accelerate": Program(
         repository="huggingface/accelerate",
         commit="16cb6eb80dd9aa8b4df1a63ef57863e455d53b83",
         paths=("examples/complete_nlp_example.py",),
         generate=lambda folder: data.glue_of_words(folder, 64, 32),
-        configured="`length`, an expression for the printed dict",
+        configured="`length`, `processes_per_worker`, an expression for the printed dict",
+    ),
+    "hydra": Program(
+        repository="ashleve/lightning-hydra-template",
+        commit="bddbc24b82ab6ccfa6243e815a49dc5bfe8d4144",
+        paths=(".project-root", "configs", "src"),
+        generate=lambda folder: data.mnist_files(folder / "data" / "MNIST" / "raw", 400, 100),
+        configured="CSV logger and `metric_files`, `length`",
     ),
 }
 
@@ -232,7 +239,7 @@ def measure(name: str, sources: Path | None, python: str, folder: Path) -> dict[
         "commit": program.commit,
         "entry_point": trainer["entry_point"],
         "launcher": trainer.get("launcher", "python"),
-        "workers": trainer.get("num_workers", 1),
+        "processes": max(1, trainer["num_workers"]) * trainer.get("processes_per_worker", 1),
         "lines": len((JOBS / f"{name}.yaml").read_text().splitlines()),
         "configured": program.configured,
         "objective": objective,
@@ -258,7 +265,7 @@ def row(measured: Mapping[str, Any]) -> tuple[str, ...]:
     place = f"{measured['repository']}/blob/{measured['commit']}/{measured['entry_point']}"
     return (
         f"[{measured['repository']}, `{measured['entry_point']}`](https://github.com/{place})",
-        f"`{measured['launcher']}`, {measured['workers']}",
+        f"`{measured['launcher']}`, {measured['processes']}",
         str(measured["lines"]),
         measured["configured"],
         *(agreement(measured["found"][strategy]) for strategy in STRATEGIES),

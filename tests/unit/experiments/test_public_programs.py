@@ -81,7 +81,7 @@ def test_the_page_says_whether_a_command_by_hand_gives_the_value_again() -> None
         "commit": "c",
         "entry_point": "d.py",
         "launcher": "python",
-        "workers": 2,
+        "processes": 2,
         "lines": 20,
         "configured": "nothing",
         "found": found,
