@@ -112,10 +112,10 @@ check: $(STAMP)
 	$(VENV)/bin/mypy
 
 docs: $(STAMP)
-	$(VENV)/bin/python -m hpo.cli.reference docs/cli.md docs/reference/tuner.md docs/serve.md docs/sagemaker-clients.md
-	$(VENV)/bin/python docs/house.py docs/architecture.md
-	$(VENV)/bin/python -m tests.support.objective_table docs/xgboost-objectives.md
-	$(VENV)/bin/python -m experiments.results_page README.md docs/*.md docs/results
+	$(VENV)/bin/python -m hpo.cli.reference docs/reference/cli.md docs/reference/tuner.md docs/guides/serve.md docs/guides/sagemaker-clients.md
+	$(VENV)/bin/python docs/house.py docs/background/architecture.md
+	$(VENV)/bin/python -m tests.support.objective_table docs/reference/xgboost-objectives.md
+	$(VENV)/bin/python -m experiments.results_page README.md docs/*/*.md docs/results
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --clean -f docs/site/mkdocs.yml
 	@echo "The site: site/index.html"
 

@@ -242,7 +242,7 @@ def rows(measured: list[Measured]) -> list[tuple[str, ...]]:
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The tables of docs/benchmarks.md."""
+    """The tables of docs/background/benchmarks.md."""
     of = ("work", "arm", "busy", "milliseconds")
     measured = [Measured(**{name: found[name] for name in of}) for found in result["measured"]]
     return {"works": markdown(COLUMNS, rows(measured)), "promises": promised(result["targets"])}

@@ -80,7 +80,7 @@ def _spread(seconds: list[float]) -> str:
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The tables of docs/benchmarks.md."""
+    """The tables of docs/background/benchmarks.md."""
     saves = {way: [Save(**save) for save in own] for way, own in result["saves"].items()}
     return {
         "saves": markdown(COLUMNS, rows(saves)),

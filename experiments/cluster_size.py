@@ -325,7 +325,7 @@ def cells(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The tables of docs/benchmarks.md, by name, from result.json."""
+    """The tables of docs/background/benchmarks.md, by name, from result.json."""
     made = {"verdict": result["verdict"], "searches": markdown(COLUMNS, cells(result))}
     for name, limit in (("by_deadline", "deadline, seconds"), ("by_budget", "budget, worker-seconds")):
         rows = [

@@ -168,7 +168,7 @@ def p95(values: list[float]) -> float:
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The table of docs/console.md."""
+    """The table of docs/guides/console.md."""
     rows = [
         (act, f"{statistics.median(each):.0f} ms", f"{p95(each):.0f} ms")
         for act, each in result["interactions_ms"].items()

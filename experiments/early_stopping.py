@@ -72,7 +72,7 @@ def _searched(place: Place, seed: int) -> dict[str, Any]:
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The tables of docs/benchmarks.md, by name, from result.json."""
+    """The tables of docs/background/benchmarks.md, by name, from result.json."""
     return page.page_tables(result)
 
 

@@ -361,7 +361,7 @@ def _figures(name: str, part: Mapping[str, Any]) -> str:
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The tables of docs/benchmarks.md."""
+    """The tables of docs/background/benchmarks.md."""
     return {"parts": markdown(COLUMNS, rows(result["parts"])), "promises": promised(result["targets"])}
 
 

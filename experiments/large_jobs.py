@@ -238,7 +238,7 @@ def columns(trials: int) -> tuple[str, ...]:
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The table of docs/model.md from result.json."""
+    """The table of docs/guides/model.md from result.json."""
     lines = [(name, *row) for name, of in result["functions"].items() for row in rows(of)]
     return {"functions": markdown(("function", *columns(result["trials"])), lines)}
 

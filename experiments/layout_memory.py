@@ -141,7 +141,7 @@ def lines(found: Sequence[Held]) -> list[tuple[str, ...]]:
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The tables of docs/benchmarks.md."""
+    """The tables of docs/background/benchmarks.md."""
     found = [Held(**each) for each in result["held"]]
     return {
         "held": markdown(COLUMNS, lines(found)),

@@ -207,7 +207,7 @@ def rows(measured: OneProcess) -> list[tuple[str, ...]]:
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The tables of docs/benchmarks.md, and the words of README.md."""
+    """The tables of docs/background/benchmarks.md, and the words of README.md."""
     found = result["one_process"]
     measured = OneProcess(
         threads=found["threads"],

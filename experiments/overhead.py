@@ -186,7 +186,7 @@ def batch_and_memory(result: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The tables of docs/benchmarks.md."""
+    """The tables of docs/background/benchmarks.md."""
     return {
         "decisions": markdown(DECISIONS, decisions(result)),
         "batches": markdown(("", ""), batch_and_memory(result)),

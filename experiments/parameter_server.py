@@ -255,7 +255,7 @@ def result(measured: Measured) -> dict[str, Any]:
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The table of docs/benchmarks.md."""
+    """The table of docs/background/benchmarks.md."""
     rates = {int(workers): of for workers, of in result["rates"].items()}
     measured = Measured(bytes=result["bytes"], rates=rates, copies=result["copies"], calls=result["calls"])
     return {"updates": markdown(COLUMNS, _rows(measured)), "promises": promised(result["targets"])}

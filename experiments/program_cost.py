@@ -276,7 +276,7 @@ def rows(measured: Mapping[str, Turns]) -> list[tuple[str, ...]]:
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The tables of docs/benchmarks.md."""
+    """The tables of docs/background/benchmarks.md."""
     measured = {name: Turns(**turns) for name, turns in result["program_cost"].items()}
     return {"programs": markdown(COLUMNS, rows(measured)), "promises": promised(result["targets"])}
 

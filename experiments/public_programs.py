@@ -256,7 +256,7 @@ def agreement(found: Mapping[str, Any]) -> str:
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """Return the line of a program in the table of docs/frameworks.md."""
+    """Return the line of a program in the table of docs/guides/frameworks.md."""
     return {"row": " | ".join(row(result["public_program"]))}
 
 

@@ -1,6 +1,6 @@
 """The figures of the documents, made by `make docs` from the results of benchmarks.
 
-    python -m experiments.results_page docs/benchmarks.md docs/results
+    python -m experiments.results_page docs/background/benchmarks.md docs/results
 
 A benchmark's result.json is kept as docs/results/NAME.json: NAME is its module, with a word behind a hyphen where one
 module is run in several ways, such as `tune_distributed-xgboost`. A page asks for what is made from it by a pair of

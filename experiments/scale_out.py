@@ -183,7 +183,7 @@ def _errors(row: Row, dataset: Dataset, repeat: int, trainings: Sequence[Trainin
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The tables of docs/benchmarks.md, by name, from result.json."""
+    """The tables of docs/background/benchmarks.md, by name, from result.json."""
     return scale_tables.tables(result)
 
 

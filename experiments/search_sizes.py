@@ -208,7 +208,7 @@ LARGE = (
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The tables of docs/model.md, by name, from result.json."""
+    """The tables of docs/guides/model.md, by name, from result.json."""
     answers = {f"answers-{workers}": markdown(COLUMNS, rows(of)) for workers, of in result["answers"].items()}
     large = [
         (

@@ -155,7 +155,7 @@ def measure(url: str, port: int, token: str, trials: int, options: argparse.Name
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The table of docs/serve.md."""
+    """The table of docs/guides/serve.md."""
     rounds: Sequence[Mapping[str, Any]] = result["rounds"]
     rows = [
         (

@@ -251,7 +251,7 @@ def summarized(found: Mapping[str, Sequence[Ran]], discount: float) -> list[dict
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The table of docs/spot.md: what reclaims cost, and what is saved, by their rate."""
+    """The table of docs/guides/spot.md: what reclaims cost, and what is saved, by their rate."""
     rows = {row["way"]: row for row in result["ways"]}
     cells = []
     for rate in result["assumptions"]["rates"]:

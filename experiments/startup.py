@@ -240,7 +240,7 @@ def differences(result: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The tables of docs/benchmarks.md, and the line of README.md."""
+    """The tables of docs/background/benchmarks.md, and the line of README.md."""
     return {
         "arms": markdown(ARMS, arms(result)),
         "first-step": markdown(("", ""), first_step(result)),

@@ -83,7 +83,7 @@ def server_version(url: str) -> str:
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The table of docs/database.md: medians over rounds."""
+    """The table of docs/guides/database.md: medians over rounds."""
     rows = []
     for drivers, found in result["rates"].items():
         medians = [statistics.median(rates) for rates in found.values()]

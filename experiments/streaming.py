@@ -208,7 +208,7 @@ def rows(rates: Mapping[str, list[float]]) -> list[tuple[str, ...]]:
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The tables of docs/benchmarks.md."""
+    """The tables of docs/background/benchmarks.md."""
     return {"rates": markdown(HEAD, rows(result["rates"])), "promises": promised(result["targets"])}
 
 

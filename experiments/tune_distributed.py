@@ -322,7 +322,7 @@ def _against_columns(problem: Problem) -> tuple[str, ...]:
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The tables of docs/benchmarks.md, by name, from result.json: of each model that it holds."""
+    """The tables of docs/background/benchmarks.md, by name, from result.json: of each model that it holds."""
     options = Options(quick=result["options"]["quick"], out=Path(result["options"]["out"]))
     made = {}
     for name, kept in result["models"].items():

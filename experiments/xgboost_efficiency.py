@@ -184,7 +184,7 @@ def result(measured: Measured, dataset: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The tables of docs/benchmarks.md, each below a line that says of what it is."""
+    """The tables of docs/background/benchmarks.md, each below a line that says of what it is."""
     measured = Measured(
         share=Share(**result["share"]),
         turns=Turns(**result["turns"]),

@@ -1,4 +1,4 @@
-"""The tables of docs/benchmarks.md that `experiments.external_memory` makes."""
+"""The tables of docs/background/benchmarks.md that `experiments.external_memory` makes."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def short(result: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, .
 
 
 def tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The tables of docs/benchmarks.md, by name, from result.json."""
+    """The tables of docs/background/benchmarks.md, by name, from result.json."""
     apart = result["without_sharing_histograms"]
     best = next(row["best_validation"] for row in result["rows"] if row["row"] == "xgboost-1")
     without = [

@@ -93,7 +93,7 @@ def verdict(result: Mapping[str, Any]) -> str:
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The tables of docs/benchmarks.md, by name, from result.json."""
+    """The tables of docs/background/benchmarks.md, by name, from result.json."""
     columns = ("", *(f"{channel} {result['score']}" for channel in SCORED))
     found, error = _seeds(result), result["standard_error_of_one"]["validation"]
     return {

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = ("trial", "unit", "seconds", "value")
-"""Columns of a curve file beside one a tuned hyperparameter; docs/simulating.md says what they hold."""
+"""Columns of a curve file beside one a tuned hyperparameter; docs/guides/simulating.md says what they hold."""
 
 SUFFIXES = (".csv", ".parquet", ".npz")
 _EMPTY = object()

@@ -180,4 +180,4 @@ def test_an_import_past_a_face_is_seen() -> None:
 @pytest.mark.parametrize("floor", HOUSE)
 def test_the_architecture_page_has_the_table_of_each_floor(floor: str) -> None:
     """`make docs` writes it."""
-    assert table(floor) in (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert table(floor) in (ROOT / "docs" / "background" / "architecture.md").read_text(encoding="utf-8")

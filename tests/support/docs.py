@@ -28,22 +28,22 @@ from tests.support.refusals import mentions, missing_names
 from tests.support.snippets import PAGES, ROOT, RUN, begin, blocks
 from trainers import ScalingConfig, XGBoostTrainer
 
-PYTORCH = (ROOT / "docs" / "pytorch.md").read_text(encoding="utf-8")
+PYTORCH = (ROOT / "docs" / "guides" / "pytorch.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"(?:<!-- (?:port|shown): (\w+) -->\n)?```python\n(.*?)```", PYTORCH, re.DOTALL)
 
 ALL = [block for page in PAGES for block in blocks(page)]
-HERE = "docs/pytorch.md"
+HERE = "docs/guides/pytorch.md"
 """Its blocks are no one session: the tests at the end run them, each with what it belongs to."""
 
 RUN_PAGES = sorted({block.page for block in ALL if block.language in RUN and block.reason is None} - {HERE})
 
 LONG = {
-    "docs/coming-from-script-mode.md",
-    "docs/jobs.md",
-    "docs/report.md",
-    "docs/resuming.md",
-    "docs/simulating.md",
-    "docs/tutorials/first-job.md",
+    "docs/guides/coming-from-script-mode.md",
+    "docs/guides/jobs.md",
+    "docs/guides/report.md",
+    "docs/guides/resuming.md",
+    "docs/guides/simulating.md",
+    "docs/start/first-job.md",
 }
 """The pages that take longest, a dozen commands or more."""
 
@@ -142,9 +142,9 @@ def run_page(page: str, fresh: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
         for block in blocks(ROOT / page):
             if block.reason is None:
                 session.run(block)
-        if page == "docs/tutorials/pytorch-function.md":
+        if page == "docs/start/pytorch-function.md":
             learned(session.names["tuner"].describe()["Summary"])
-        if page == "docs/tutorials/from-ray-tune.md":
+        if page == "docs/start/from-ray-tune.md":
             as_planned(session.names["tuner"].describe()["Summary"], (ROOT / page).read_text(encoding="utf-8"))
 
 

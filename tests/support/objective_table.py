@@ -1,6 +1,6 @@
 """Every objective and metric of the installed XGBoost, trained on one worker and on several: the table in the docs.
 
-`python -m tests.support.objective_table docs/xgboost-objectives.md` runs them all and writes the page.
+`python -m tests.support.objective_table docs/reference/xgboost-objectives.md` runs them all and writes the page.
 """
 
 from __future__ import annotations

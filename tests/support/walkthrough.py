@@ -9,7 +9,7 @@ import pytest
 from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parents[2]
-NOTEBOOK = ROOT / "docs" / "walkthrough.ipynb"
+NOTEBOOK = ROOT / "docs" / "background" / "walkthrough.ipynb"
 
 
 @pytest.fixture(scope="module")

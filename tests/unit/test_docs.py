@@ -58,7 +58,7 @@ NOT_RUN = {
 
 
 def test_the_cluster_tutorial_shows_the_plan_of_its_job() -> None:
-    page = ROOT / "docs" / "tutorials" / "cluster.md"
+    page = ROOT / "docs" / "start" / "cluster.md"
     [job] = [yaml_text.load(block.code)["tuning"] for block in blocks(page) if block.title == "job.yaml"]
     plan = lay_out(job["max_jobs"], **job["hyperband"])
     text = page.read_text(encoding="utf-8")
@@ -109,7 +109,7 @@ def test_the_first_script_learns(first: dict) -> None:
 
 
 def test_a_trainer_of_ones_own_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (ROOT / "docs" / "own-trainers.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "guides" / "own-trainers.md").read_text(encoding="utf-8")
     [code] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     module = ModuleType("shown")
     monkeypatch.setitem(sys.modules, "shown", module)

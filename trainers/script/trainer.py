@@ -70,7 +70,7 @@ class ScriptTrainer(Trainer):
         length: the name of the hyperparameter that sets the program's length, such as "max_iters", or the number of
             reports of a trial; None is the first of `LENGTHS` that a configuration has.
         keep_loaded: whether the program stays loaded on its gang, and is run in the same processes for one trial after
-            the other; see docs/your-own-program.md for what that takes.
+            the other; see docs/guides/your-own-program.md for what that takes.
         runtime_env: Ray's environment for the workers, such as `{"pip": ["lightning"]}`; it is made when a gang starts,
             once on each node.
         report_timeout_s: seconds that it may take to a report, and behind its last unit to its end.

@@ -27,7 +27,7 @@ HPO = Path(sys.executable).parent / "hpo"
 
 
 def outside(stack: Stack) -> dict[str, str]:
-    """The environment of a user on the machine itself, as docs/deploying.md sets it."""
+    """The environment of a user on the machine itself, as docs/guides/deploying.md sets it."""
     return {
         **{name: text for name, text in os.environ.items() if not name.startswith(("RAY_", "WARMBAND_"))},
         "RAY_AUTH_MODE": "token",

@@ -50,11 +50,11 @@ def every(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
-    """Every `hpo` and `ray` command in docker/ and docs/deploying.md, by file, without variables before it."""
+    """Every `hpo` and `ray` command in docker/ and docs/guides/deploying.md, by file, without variables before it."""
     files = [
         path for path in DOCKER.rglob("*") if path.suffix in (".yaml", ".sh") or path.name.startswith("Dockerfile")
     ]
-    for path in [*files, ROOT / "docs" / "deploying.md"]:
+    for path in [*files, ROOT / "docs" / "guides" / "deploying.md"]:
         text = re.sub(r"\s*>-\n", " ", path.read_text())
         text = re.sub(r"\n\s{4,}(--\w)", r" \1", text)  # Folded lines of YAML.
         text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", text).replace("\\\n", " ")

@@ -72,14 +72,14 @@ def test_grafana_s_provisioning_names_the_data_source_and_the_folder() -> None:
 
 
 def test_the_page_lists_every_metric() -> None:
-    page = (ROOT / "docs/watching.md").read_text()
+    page = (ROOT / "docs/guides/watching.md").read_text()
     for metric in METRICS:
         tags = ", ".join(f"`{tag}`" for tag in metric.tags) or "none; a histogram"
         assert f"| `ray_{metric.name}` | {tags} | {metric.unit} | {metric.text} |" in page
 
 
 def test_the_page_s_pictures_are_there_and_small() -> None:
-    page = (ROOT / "docs/watching.md").read_text()
-    pictures = {ROOT / "docs" / name for name in re.findall(r"!\[.*?\]\((.*?)\)", page)}
-    assert pictures == set((ROOT / "docs/watching").glob("*.png"))
+    page = (ROOT / "docs/guides/watching.md").read_text()
+    pictures = {ROOT / "docs" / "guides" / name for name in re.findall(r"!\[.*?\]\((.*?)\)", page)}
+    assert pictures == set((ROOT / "docs/guides/watching").glob("*.png"))
     assert all(picture.stat().st_size < 150_000 for picture in pictures)

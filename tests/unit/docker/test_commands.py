@@ -23,7 +23,7 @@ def test_commands_are_found_where_they_stand() -> None:
         "docker/compose.yaml",
         "docker/cluster-aws.yaml",
         "docker/kuberay/rayjob.yaml",
-        "docs/deploying.md",
+        "docs/guides/deploying.md",
     } <= files
     said = [" ".join(words) for _, words in FOUND]
     for start in (

@@ -87,7 +87,7 @@ def test_a_backup_of_a_store_in_use_is_whole_and_can_be_put_back(store, database
 
 
 def back_up(database: str, copy: Path) -> None:
-    """Copies a store as docs/database.md says."""
+    """Copies a store as docs/guides/database.md says."""
     if database.startswith("sqlite"):
         with closing(sqlite3.connect(database.removeprefix("sqlite:///"))) as original:
             original.execute(f"VACUUM INTO '{copy}'")
@@ -96,7 +96,7 @@ def back_up(database: str, copy: Path) -> None:
 
 
 def put_back(database: str, copy: Path, request) -> str:
-    """The URL of a new store made of a backup, as docs/database.md says."""
+    """The URL of a new store made of a backup, as docs/guides/database.md says."""
     if database.startswith("sqlite"):
         return f"sqlite:///{copy.rename(copy.with_name('fresh.db'))}"
     server: Postgres = request.getfixturevalue("postgres")

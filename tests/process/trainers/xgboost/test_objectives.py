@@ -12,7 +12,7 @@ import pytest
 from tests.support import objective_table as table
 from tests.support.process_gang import ProcessGang, process_gang
 
-PAGE = (Path(__file__).resolve().parents[4] / "docs" / "xgboost-objectives.md").read_text()
+PAGE = (Path(__file__).resolve().parents[4] / "docs" / "reference" / "xgboost-objectives.md").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -28,4 +28,4 @@ def test_an_objective_does_what_the_table_says(gangs: list[ProcessGang], tmp_pat
     lines = [table.objective_line(objective, row)]
     lines += [table.metric_line(metric, objective, each) for metric, each in metrics.items()]
     for line in lines:
-        assert f"{line}\n" in PAGE, "docs/xgboost-objectives.md is out of date: run `make docs`"
+        assert f"{line}\n" in PAGE, "docs/reference/xgboost-objectives.md is out of date: run `make docs`"

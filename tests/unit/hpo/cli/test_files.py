@@ -86,14 +86,18 @@ def models(model: Any) -> list[Any]:
 
 
 def test_the_reference_is_as_the_code_says() -> None:
-    assert (ROOT / "docs" / "cli.md").read_text() == reference(), "docs/cli.md is out of date: run `make docs`"
+    assert (ROOT / "docs" / "reference" / "cli.md").read_text() == reference(), (
+        "docs/reference/cli.md is out of date: run `make docs`"
+    )
     page = (ROOT / "docs" / "reference" / "tuner.md").read_text()
     assert page.partition(OPTIONS)[2] == options_table(), "docs/reference/tuner.md is out of date: run `make docs`"
-    page = (ROOT / "docs" / "serve.md").read_text()
-    assert rest_table() in page, "docs/serve.md is out of date: run `make docs`"
+    page = (ROOT / "docs" / "guides" / "serve.md").read_text()
+    assert rest_table() in page, "docs/guides/serve.md is out of date: run `make docs`"
     assert with_rest_table(page) == page
-    sagemaker = (ROOT / "docs" / "sagemaker-clients.md").read_text()
-    assert with_sagemaker_tables(sagemaker) == sagemaker, "docs/sagemaker-clients.md is out of date: run `make docs`"
+    sagemaker = (ROOT / "docs" / "guides" / "sagemaker-clients.md").read_text()
+    assert with_sagemaker_tables(sagemaker) == sagemaker, (
+        "docs/guides/sagemaker-clients.md is out of date: run `make docs`"
+    )
     assert settings_tables() in sagemaker, "the page has lost the place of its tables"
     [stop] = [line for line in page.splitlines() if line.startswith("| `POST` | `/api/jobs/{job}/stop` | ")]
     assert stop.endswith(" | act |")

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.support import objective_table as table
 from trainers.xgboost.parameters import OBJECTIVES
 
-PAGE = (Path(__file__).resolve().parents[4] / "docs" / "xgboost-objectives.md").read_text()
+PAGE = (Path(__file__).resolve().parents[4] / "docs" / "reference" / "xgboost-objectives.md").read_text()
 
 
 def test_no_objective_is_missing() -> None:

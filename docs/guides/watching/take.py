@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/watching.md, in Chromium, of a cluster on which a job runs: see its `--help`."""
+"""Takes the pictures of docs/guides/watching.md, in Chromium, of a cluster on which a job runs: see its `--help`."""
 
 from __future__ import annotations
 
