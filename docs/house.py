@@ -1,6 +1,7 @@
 """The packages of each floor from the top down, and the tables of them in docs/background/architecture.md.
 
-`python docs/house.py docs/background/architecture.md` fills the tables from the first sentences of packages and modules.
+`python docs/house.py docs/background/architecture.md` fills the tables from the first sentences of packages and
+modules.
 """
 
 from __future__ import annotations

@@ -249,7 +249,7 @@ def result(measured: Measured) -> dict[str, Any]:
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """What docs/background/benchmarks.md shows: what was trained, its speeds, the seconds of starts, and a GPU where one was."""
+    """Return the tables of docs/background/benchmarks.md: what was trained, speeds, seconds of starts, and a GPU's."""
     several = {part: [Turns(**of) for of in result.get(part, ())] for part in ("networks", "gpu")}
     turns = {**result, "throughput": Turns(**result["throughput"]), **several}
     measured = Measured(**{name: turns[name] for name in Measured.__dataclass_fields__})

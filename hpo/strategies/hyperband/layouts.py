@@ -43,8 +43,8 @@ def lay_out_cutting(max_jobs: int, min_resource: int, max_resource: int, reducti
 
     The paper's bracket that trains every trial to the end is left out, and rungs are the nearest whole units to the
     fractions of `max_resource`. A model needs no bracket that forgives a slow start as much as it needs many trials: on
-    nine tasks of recorded curves (docs/guides/model.md) it lost less so at every budget. Rungs let through as many trials as
-    in the paper, rounded down. What is left of a job behind whole rounds is scaled as in `lay_out`.
+    nine recorded tasks (docs/guides/model.md) it lost less so at every budget. Rungs let through as many trials as in
+    the paper, rounded down. What is left of a job behind whole rounds is scaled as in `lay_out`.
 
     Args:
         max_jobs: trials in all.

@@ -85,19 +85,18 @@ def models(model: Any) -> list[Any]:
     return [model, *(each for one in inner for each in models(one))]
 
 
+OUTDATED = "the page is out of date: run `make docs`"
+
+
 def test_the_reference_is_as_the_code_says() -> None:
-    assert (ROOT / "docs" / "reference" / "cli.md").read_text() == reference(), (
-        "docs/reference/cli.md is out of date: run `make docs`"
-    )
+    assert (ROOT / "docs" / "reference" / "cli.md").read_text() == reference(), OUTDATED
     page = (ROOT / "docs" / "reference" / "tuner.md").read_text()
-    assert page.partition(OPTIONS)[2] == options_table(), "docs/reference/tuner.md is out of date: run `make docs`"
+    assert page.partition(OPTIONS)[2] == options_table(), OUTDATED
     page = (ROOT / "docs" / "guides" / "serve.md").read_text()
-    assert rest_table() in page, "docs/guides/serve.md is out of date: run `make docs`"
+    assert rest_table() in page, OUTDATED
     assert with_rest_table(page) == page
     sagemaker = (ROOT / "docs" / "guides" / "sagemaker-clients.md").read_text()
-    assert with_sagemaker_tables(sagemaker) == sagemaker, (
-        "docs/guides/sagemaker-clients.md is out of date: run `make docs`"
-    )
+    assert with_sagemaker_tables(sagemaker) == sagemaker, OUTDATED
     assert settings_tables() in sagemaker, "the page has lost the place of its tables"
     [stop] = [line for line in page.splitlines() if line.startswith("| `POST` | `/api/jobs/{job}/stop` | ")]
     assert stop.endswith(" | act |")

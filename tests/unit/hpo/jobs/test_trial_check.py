@@ -15,7 +15,7 @@ from trainers.errors import TrialError
 def found() -> _Found:
     trainer = ScriptTrainer("train.py", metric_definitions=[{"Name": "acc", "Regex": r"acc=(\S+)"}])
     settings: Any = SimpleNamespace()
-    return _Found(trainer=trainer, hyperparameters={}, length=9, folder="x", settings=settings)
+    return _Found(trainer=trainer, hyperparameters={}, channels={}, length=9, folder="x", settings=settings)
 
 
 def test_a_warning_of_both_starts_is_said_once() -> None:
