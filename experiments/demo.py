@@ -39,6 +39,7 @@ from hpo.cli import errors_in_words
 from hpo.ranges import ParameterRange
 from hpo.record import Store
 from hpo.report import Figure, JobData, Measured, Page, Section, Table, Text, job_sections, look
+from hpo.text import short
 from trainers import ParameterServerTrainer, TorchTrainer, Trainer, XGBoostTrainer
 from trainers.cluster import cluster
 from trainers.datasets import load
@@ -279,7 +280,7 @@ def page(settings: Sequence[Runs], search: JobData, again: JobData, trees: JobDa
     told = lines(settings, search, trees)
     rows = [(runs.name, Measured(runs.mean, runs.error)) for runs in settings]
     best = search.best
-    found = ", ".join(f"{name}={best.hyperparameters[name]}" for name in NETWORK_RANGES) if best else "nothing"
+    found = ", ".join(f"{name}={short(best.hyperparameters[name])}" for name in NETWORK_RANGES) if best else "nothing"
     sections = [
         Section(
             "What four workers break, and tuning repairs",
