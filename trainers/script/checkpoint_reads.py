@@ -24,7 +24,7 @@ _File = tuple[int, str]
 """The watch of a folder, and a name in it."""
 LOOKED_AT = 200
 """Files that are looked at while a program runs, and newest files that are noted."""
-NO_CHECKPOINTS = (".log", ".lock", ".pid")
+NO_CHECKPOINTS = (".log", ".lock", ".pid", ".csv", ".tsv", ".jsonl")
 """How the names of files end that programs open for other reasons."""
 
 
@@ -32,7 +32,8 @@ class CheckpointReads:
     """A watch on the files of a folder, by Linux's inotify; elsewhere nobody knows what is read.
 
     A file that is only written, and one that was written anew before it was read, is not read. Folders do not count,
-    nor do logs and locks. A file that is opened, and not read, counts where no other one is read: it may be mapped.
+    nor do logs and locks. If no file is read, and one is opened and stays open, nobody knows: the program may map it,
+    or append to it.
 
     Args:
         folder: of checkpoints, before the program starts.
@@ -63,9 +64,8 @@ class CheckpointReads:
         if not self._over:
             with suppress(OSError):
                 self._take()
-            read = self._read or {self._files[file] for file in self._opened}
-            known = self._queue >= 0 and (read or not self._blind)
-            self._answer = frozenset(read) if known else None
+            known = self._queue >= 0 and (self._read or not (self._blind or self._opened))
+            self._answer = frozenset(self._read) if known else None
             self.close()
         return self._answer
 

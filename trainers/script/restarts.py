@@ -94,6 +94,9 @@ class Restart:
         if written is None:
             return Position(unit=unit, reason="nobody knows which checkpoint it read")
         clear = unit == self.start and (written >= unit or unit - written <= CLEAR)
+        if clear and len(units := self._written_at(read or ())) > 1:
+            listed = ", ".join(map(str, units))
+            return Position(unit=unit, reason=f"the files that it read were written at units {listed}")
         return Position(unit=unit, reason="" if clear else "its checkpoint was written about then")
 
     def evaluates(self, first: Metrics, unit: int) -> bool:
@@ -102,6 +105,11 @@ class Restart:
             return same(first, self.last, self.objective)
         values = self.past.values
         return same(first, values.get(unit), self.objective) and not same(first, values.get(unit + 1), self.objective)
+
+    def _written_at(self, read: Collection[str]) -> list[int]:
+        """The units of files that were read, in their order, without those of settings, which are written at first."""
+        units = {min(math.floor(self.past.files[path] + 0.5), self.start) for path in read if path in self.past.files}
+        return sorted(units - {0})
 
     def _repeats(self, first: Sequence[Metrics], unit: int) -> bool:
         """Whether the first values are those of the units after a unit.

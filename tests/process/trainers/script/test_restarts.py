@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Collection
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,8 @@ def test_a_watch_tells_reading_from_writing(tmp_path: Path) -> None:
     assert watched(Path.read_text) == {"deep/state"}
     assert watched(lambda path: path.open("r+b").read(1)) == {"deep/state"}
     assert watched(moved, lambda path: path.with_suffix(".old").read_text()) == {"deep/state"}
+    with ExitStack() as stack:
+        assert watched(lambda path: stack.enter_context(path.open("a"))) is None
     for acts in (
         [],
         [lambda path: list(path.parent.iterdir()), Path.stat, Path.exists],
@@ -217,6 +220,14 @@ def test_a_watch_tells_reading_from_writing(tmp_path: Path) -> None:
         ],
     ):
         assert watched(*acts) == frozenset(), acts
+
+
+@pytest.mark.parametrize("name", ["train.log", "training.csv", "metrics.jsonl"])
+def test_a_log_is_no_checkpoint(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("epoch,accuracy\n1,0.5\n")
+    watch = CheckpointReads(tmp_path)
+    (tmp_path / name).read_text()
+    assert watch.found() == frozenset()
 
 
 def test_a_watch_knows_nothing_where_a_link_leads_out_of_the_folder(tmp_path: Path) -> None:

@@ -84,13 +84,22 @@ def test_the_time_of_the_file_that_was_read_tells_where_values_are_new() -> None
         (3.9, 4, False),
         (2.0, 2, False),
     ):
-        trial = restart(0.1, 0.2, 0.3, 0.4, 0.5, files={"state": written, "best": 0.5})
-        position = found(trial, 0.55, read={"state", "best"})
+        trial = restart(0.1, 0.2, 0.3, 0.4, 0.5, files={"state": written, "settings": 0.1})
+        position = found(trial, 0.55, read={"state", "settings"})
         assert position is not None
         assert (position.unit, not position.reason) == (unit, known), written
     best = found(restart(0.1, 0.2, 0.3, files={"latest": 3.0, "best": 1.1}), 0.25, read={"best"})
     assert best is not None
     assert best.unit == 1
+
+
+def test_files_of_several_units_make_the_unit_an_estimate() -> None:
+    """The model is saved at some units, and the list of its values at each."""
+    trial = restart(0.1, 0.2, 0.3, 0.4, files={"model": 3.1, "history": 4.0, "settings": 0.1})
+    for read, estimated in (({"model", "history", "settings"}, True), ({"history", "settings"}, False)):
+        position = found(trial, 0.35, read=read)
+        assert position is not None
+        assert (position.unit, bool(position.reason)) == (4, estimated)
 
 
 def test_values_that_come_again_tell_more_than_the_file() -> None:
