@@ -43,9 +43,13 @@ def run(words: Sequence[str]) -> int:
         if signal.getsignal(number) != signal.SIG_IGN:  # As under nohup.
             signal.signal(number, lambda number, frame: asked.append(number))
     workers = [
-        # A group of its own has all that a worker starts.
+        # A group of its own has all that a worker starts. The shell outlives a SIGTERM, so that it is waited for until
+        # the program has ended.
         subprocess.Popen(
-            ["sh", "-c", command], env={**os.environ, **ports}, stdin=subprocess.DEVNULL, start_new_session=True
+            ["sh", "-c", f"trap : TERM; {command}"],
+            env={**os.environ, **ports},
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
         )
         for command in commands
     ]
