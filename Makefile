@@ -56,7 +56,7 @@ $(STAMP): $(RUNTIME)
 
 demo: $(RUNTIME)
 	@echo "A network that four workers break, tuned for four workers: about a minute. Loading Ray, XGBoost and PyTorch ..."
-	@$(VENV)/bin/python -m experiments.demo
+	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m experiments.demo
 
 # Where Python is told to keep no bytecode, each of some thousand processes would compile its modules anew.
 # Two processes of tests keep two cores at work; a test file runs in one of them. Times go to .pytest_cache/times.

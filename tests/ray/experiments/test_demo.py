@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-DEADLINE = 400
-"""Seconds; the demo takes about one minute on two quiet cores."""
+DEADLINE = 900
+"""Seconds; the demo takes one to two minutes on two quiet cores, and several times that beside other tests."""
 
 
 def test_the_demo_shows_what_four_workers_break_and_that_tuning_repairs_it(tmp_path: Path) -> None:
