@@ -42,6 +42,8 @@ ALLOWED = {
     "trainers/parameter_server/opening.py": {"ray.cloudpickle", "torch.load(weights_only=False)"},
     "trainers/parameter_server/server/listener.py": {"pickle", "pickle.loads"},
     "trainers/parameter_server/wire.py": {"pickle", "pickle.loads"},
+    # Writes generated data in the form that nanoGPT reads.
+    "experiments/public/data.py": {"pickle"},
     # A user's program, and the file that it wrote itself.
     "experiments/programs/sklearn_partial_fit.py": {"joblib", "joblib.load"},
     # What pickles say of a value is hashed, and never read back; the user's program is what it runs.

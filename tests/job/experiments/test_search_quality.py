@@ -68,7 +68,8 @@ def test_a_run_writes_its_figures_and_does_no_step_twice(
     assert result["tasks"] == ["lcbench/00", "taskset/00"]
     assert [len(runs) for runs in result["regrets"]["4"]["taskset/00"].values()] == [2, 2]
     tables = page_tables(result)
-    assert set(tables) == {f"summary-{n}" for n in (1, 4)} | {f"tasks-{n}-{b}" for n in (1, 4) for b in BUDGETS}
+    by_budget = {f"{name}-{n}-{b}" for name in ("tasks", "short") for n in (1, 4) for b in BUDGETS}
+    assert set(tables) == {f"summary-{n}" for n in (1, 4)} | by_budget
     assert all(made in (tmp_path / "tables.md").read_text() for made in tables.values())
     assert {path.name for path in (tmp_path / "pictures").iterdir()} >= {"regret-1.png", "regret-4.svg"}
     search_quality.main(**asked, tasks=None, processes=1)

@@ -163,6 +163,8 @@ DATES = {
     "hpo/trackers/tensorboard.py": "dates in another program's record",
     "hpo/trackers/tracker.py": "dates in another program's record",
     "trainers/script/process.py": "the age of a file, which has a date; a clock that was set makes it an old one",
+    "trainers/script/metric_lines.py": "compared with the times of checkpoint files, which the node's clock stamps",
+    "trainers/script/units.py": "likewise, when the program was started",
     "trainers/steady.py": "the one moment that the steady clock begins with",
 }
 """The modules that read the wall clock, and for what: shown, and subtracted from files' dates alone."""

@@ -132,7 +132,12 @@ def started(folder: Path, fails: str) -> subprocess.Popen[bytes]:
     told = folder / "told"
     told.mkdir()
     made = trainer(folder, "python", FAILS, environment={"TOLD": str(told), "FAILS": fails})
-    return subprocess.Popen(["sh", "-c", f"{made.command_line({})}"], start_new_session=True)
+    # A background run of the tests ignores SIGINT, and its children would too.
+    heeded = (
+        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+        "os.execvp('sh', ['sh', '-c', sys.argv[1]])"
+    )
+    return subprocess.Popen([sys.executable, "-c", heeded, made.command_line({})], start_new_session=True)
 
 
 @pytest.mark.parametrize("fails", ["0", "1"])

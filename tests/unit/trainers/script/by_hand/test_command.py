@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from tests.support.properties import examples
 from tests.support.refusals import mentions
 from trainers import Folder, ScalingConfig, ScriptTrainer
 from trainers.channels import Channel, OpenedFolder
@@ -43,7 +44,7 @@ def test_it_has_what_the_program_received(tmp_path: Path) -> None:
     assert words[5:] == ["train.py", *given]
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(10), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=TEXTS, more=st.lists(TEXTS), workers=st.sampled_from([1, 2]))
 def test_a_shell_gives_the_program_its_words(tmp_path: Path, text: str, more: list[str], workers: int) -> None:
     folder = tmp_path / 'it\'s "my" $source'
