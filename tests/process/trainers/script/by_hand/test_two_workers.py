@@ -20,7 +20,7 @@ from trainers import Folder, ScalingConfig, ScriptTrainer
 from trainers.script.by_hand import together
 
 TELLS = """
-import json, os, sys
+import json, os, sys, time
 names = '''RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE GROUP_RANK MASTER_ADDR MASTER_PORT TF_CONFIG SM_HOSTS
 SM_CURRENT_HOST SM_HOST_COUNT SM_CURRENT_HOST_RANK SM_MASTER_ADDR SM_MASTER_PORT SM_RESOURCE_CONFIG SM_CHANNEL_ROWS
 SM_CHANNEL_IMAGES SM_CHANNELS SM_NUM_CPUS SM_MODEL_DIR SM_CHECKPOINT_DIR SM_OUTPUT_DATA_DIR SM_USER_ARGS SM_HPS
@@ -32,9 +32,13 @@ with open(os.path.join(os.environ["SM_INPUT_CONFIG_DIR"], "resourceconfig.json")
 for channel in ("SM_CHANNEL_ROWS", "SM_CHANNEL_IMAGES"):
     found[f"in {channel}"] = sorted(os.listdir(os.environ[channel]))
 rank = os.environ.get("RANK") or os.environ.get("OMPI_COMM_WORLD_RANK") or found["resources"]["current_host"]
-with open(os.path.join(os.environ["TOLD"], rank), "w") as file:
+place = os.path.join(os.environ["TOLD"], rank)
+with open(place + ".new", "w") as file:
     json.dump(found, file)
+os.replace(place + ".new", place)
 if rank in ("0", "algo-1"):
+    while sum("." not in name for name in os.listdir(os.environ["TOLD"])) < 2:  # A server ends with the worker.
+        time.sleep(0.01)
     print(f"acc=0.{len(sys.argv)}")
 """
 WHOLE = "{program} {rank} {world_size} {processes} {host} {hosts} {machines} {master} {port} {cpus} {data:rows} {model}"
