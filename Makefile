@@ -55,7 +55,7 @@ $(STAMP): $(RUNTIME)
 	@echo "Ready. Next: make test"
 
 demo: $(RUNTIME)
-	@echo "A network that four workers break, tuned for four workers: about a minute. Loading Ray, XGBoost and PyTorch ..."
+	@echo "A network that four workers break, tuned for four workers: one to two minutes. Loading Ray, XGBoost and PyTorch ..."
 	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m experiments.demo
 
 # Where Python is told to keep no bytecode, each of some thousand processes would compile its modules anew.

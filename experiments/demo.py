@@ -19,13 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import plotly.graph_objects as go
 import typer
-from matplotlib.figure import Figure as Still
 from ray.train import ScalingConfig
 from rich.console import Console
 
 from experiments.shared.network import METRICS, TRAIN, channels
+from experiments.shared.pictures import Line, learning
 from experiments.shared.published import titled
 from hpo import (
     CategoricalParameter,
@@ -37,6 +36,7 @@ from hpo import (
 )
 from hpo.cli import errors_in_words
 from hpo.ranges import ParameterRange
+from hpo.ranking import mean_error
 from hpo.record import Store
 from hpo.report import Figure, JobData, Measured, Page, Section, Table, Text, job_sections, look
 from hpo.text import short
@@ -79,7 +79,8 @@ class Runs:
     @property
     def error(self) -> float:
         """Return the standard error of the mean, from the spread of the runs."""
-        return statistics.stdev(curve[-1] for curve in self.curves) / math.sqrt(len(self.curves))
+        error = mean_error([curve[-1] for curve in self.curves])
+        return math.nan if error is None else error
 
     @property
     def text(self) -> str:
@@ -107,13 +108,10 @@ class Starts:
 
     @classmethod
     def of(cls, data: JobData) -> Starts:
-        """Read the seconds from the ledger of a job that used one gang."""
-        seconds = {"starting": 0.0, "idle": 0.0}
-        for row in data.ledger:
-            if row.kind in seconds:
-                seconds[row.kind] += row.worker_seconds / row.workers
+        """Read the seconds from the ledger of XGBoost's job, which used one gang."""
         assignments = sum(row.kind == "training" for row in data.ledger)
-        return cls(first=seconds["starting"], later=seconds["idle"] / assignments)
+        first, later = (data.billed[kind] / XGBOOST_WORKERS for kind in ("starting", "idle"))
+        return cls(first=first, later=later / assignments)
 
 
 class Demo:
@@ -202,48 +200,17 @@ def on_four(data: JobData) -> tuple[Runs, Runs]:
 
 
 def picture(settings: Sequence[Runs]) -> Figure:
-    """Draw the accuracy of all runs by epoch, one colour for each setting."""
-    colours = (look.GREY, look.BLUE, look.BEST)
+    """Draw the accuracy by epoch, one colour for each setting."""
     title = f"{settings[1].name}: {settings[1].text}; tuned: {settings[2].text}; one worker: {settings[0].text}"
-    epochs = list(range(1, EPOCHS + 1))
-    traces = [
-        go.Scatter(
-            x=epochs,
-            y=curve,
-            name=f"{runs.name}: {runs.text}",
-            legendgroup=runs.name,
-            showlegend=number == 0,
-            line={"color": colour, "width": 2},
-            hovertemplate=f"{runs.name}<br>epoch %{{x}}: %{{y:.4f}}<extra></extra>",
-        )
-        for runs, colour in zip(settings, colours, strict=True)
-        for number, curve in enumerate(runs.curves)
-    ]
-
-    @look.styled
-    def still() -> Still:
-        drawn, axes = look.canvas(title, "Accuracy on the validation rows of scikit-learn's digits")
-        for runs, colour in zip(settings, colours, strict=True):
-            for number, curve in enumerate(runs.curves):
-                axes.plot(epochs, curve, color=colour, lw=1.6, label=None if number else f"{runs.name}: {runs.text}")
-        axes.set_xlabel("epochs")
-        axes.set_ylabel(ACCURACY)
-        axes.set_ylim(0, 1)
-        drawn.legend(loc="outside right upper", fontsize=9)
-        return drawn
-
-    return Figure(
-        name="accuracy",
-        title=title,
-        note=f"{REPEATS} runs of each setting, each with its own seed; ± is the standard error of their mean. The "
-        f"tuned setting is the best of {CONFIGURATIONS} by these runs, which flatters it a little.",
-        interactive=look.interactive(
-            *traces,
-            xaxis={"title": {"text": "epochs"}, "dtick": 1},
-            yaxis={"title": {"text": ACCURACY}, "range": [0, 1]},
-        ),
-        still=still,
+    note = (
+        f"Means of {REPEATS} runs of each setting, each with its own seed, in a band from worst to best; ± is the "
+        f"standard error. The tuned setting is the best of {CONFIGURATIONS} by these runs, which flatters it a little."
     )
+    shown = [
+        Line(label=f"{runs.name}: {runs.text}", curves=runs.curves, colour=colour)
+        for runs, colour in zip(settings, (look.GREY, look.BLUE, look.BEST), strict=True)
+    ]
+    return learning("accuracy", title, note, shown, "epoch", ACCURACY)
 
 
 def lines(settings: Sequence[Runs], search: JobData, trees: JobData) -> list[str]:

@@ -92,13 +92,14 @@ class Progress:
         if again and not self._told_again:
             self._told_again = True
             older = run.details.get(WENT_ON_FROM, 0)
-            went_on = f"went on from its checkpoint of unit {older}"
-            certain = ", and print its step, which says its unit for certain" if older else ""
+            reason, certain = "did not go on from a checkpoint of its rung", ""
+            if older:
+                reason = f"went on from its checkpoint of unit {older}"
+                certain = ", and print its step, which says its unit for certain"
             self.say(
-                f"warning: {run.id} trained {count(again, 'unit')} again, since it "
-                f"{went_on if older else 'did not go on from a checkpoint of its rung'}; others that are paused will, "
-                f"too: let it save a checkpoint with each report, and go on from the newest one{certain}; the details "
-                "of each trial have the number"
+                f"warning: {run.id} trained {count(again, 'unit')} again, since it {reason}; others that are paused "
+                f"will, too: let it save a checkpoint with each report, and go on from the newest one{certain}; the "
+                "details of each trial have the number"
             )
         if run.details.get(NO_MODEL) and status_of(run) == "Completed" and not self._told_no_model:
             self._told_no_model = True

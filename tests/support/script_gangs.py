@@ -23,7 +23,7 @@ def of_two(
     channels: Mapping[str, Any] | None = None,
     **hyperparameters: object,
 ) -> list[Segment | Exception]:
-    """What the two workers of a gang come to.
+    """Train a trial on the two workers of a gang, and return what each worker returned or raised.
 
     Args:
         folder: of the trial's files.

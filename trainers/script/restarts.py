@@ -152,7 +152,7 @@ class UnitTimes:
     def __init__(self, began: float) -> None:
         self._began = began
         self._times: dict[int, float] = {}
-        """Of the last `KEPT_UNITS` units, in their order."""
+        """The times of the last `KEPT_UNITS` units, in the order of units."""
         self._written: set[int] = set()
         """Units after which a file was written, and before the next."""
 

@@ -75,7 +75,7 @@ class Units:
         """Values that came before that was known, with their times."""
         self._past = past
         self.position = Position(unit=self._seen)
-        """Where the program began or went on."""
+        """The unit from which the program counts in this run."""
         self._values = dict(past.values)
         self.times = UnitTimes(time.time())
         """When the units of this run were reported."""

@@ -29,9 +29,9 @@ def test_a_difference_is_told_in_standard_errors_of_both_means() -> None:
     assert errors_apart(runs(0.9, 0.9), runs(0.1, 0.1)) == math.inf
 
 
-def test_the_picture_has_each_run_once_and_each_setting_once_in_its_legend() -> None:
+def test_the_picture_has_a_line_and_a_band_of_each_setting_and_each_once_in_its_legend() -> None:
     figure = picture([runs(0.9, 0.92, name="one"), runs(0.1, 0.1, name="unchanged"), runs(0.9, 0.95, name="tuned")])
-    shown = [trace.name for trace in figure.interactive.data if trace.showlegend]
+    shown = [trace.name for trace in figure.interactive.data if trace.showlegend is not False]
     assert len(figure.interactive.data) == 6
     assert [name.split(":")[0] for name in shown] == ["one", "unchanged", "tuned"]
     assert figure.interactive.layout.yaxis.title.text == ACCURACY

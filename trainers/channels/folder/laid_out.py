@@ -51,9 +51,9 @@ class PlacedFolder:
         """Whether workers read the folder itself, at its own path."""
         return self.filesystem is None and not self.sharded
 
-    def dealt_to(self, rank: int, world_size: int) -> tuple[int, ...]:
-        """Return the files of a worker, by their numbers, where each worker has files of its own."""
-        return dealt(self.names, self.sizes, world_size)[rank]
+    def parts(self, world_size: int) -> tuple[tuple[int, ...], ...]:
+        """Return the numbers of each worker's files, by rank, where each worker has files of its own."""
+        return dealt(self.names, self.sizes, world_size)
 
     def lay_out(self, place: Path, rank: int, world_size: int) -> None:
         """Makes the files of a worker, or of all, readable on this machine.
@@ -70,7 +70,7 @@ class PlacedFolder:
             if not os.path.isdir(self.where):
                 raise DataError(f"folder {self.where!r} is not there any more; put it back, or mount its disk")
             return
-        own = self.dealt_to(rank, world_size) if self.sharded else range(len(self.names))
+        own = self.parts(world_size)[rank] if self.sharded else range(len(self.names))
         # The folders of all, also where this worker has no file of one: who numbers them, classes say, numbers alike.
         for folder in sorted({place / name.rpartition("/")[0] for name in self.names}):
             folder.mkdir(parents=True, exist_ok=True)

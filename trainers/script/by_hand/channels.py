@@ -58,8 +58,8 @@ def _lay_folder(found: LaidOut, name: str, source: OpenedFolder, workers: int) -
         for folders in found.folders:
             folders[name] = here
         return
-    for rank, folders in enumerate(found.folders):
-        own = [placed.names[file] for file in placed.dealt_to(rank, workers)]
+    for rank, (folders, part) in enumerate(zip(found.folders, placed.parts(workers), strict=True)):
+        own = [placed.names[file] for file in part]
         count = f"{len(own)} of the {len(placed.names)} files below {shown(placed.where)}"
         listed = f": {shlex.join(own)}" if len(own) <= MOST_NAMES else f", the part of worker {rank} of {workers}"
         folders[name] = _given(found, name, f"with {count}{listed}", worker=rank)

@@ -25,14 +25,14 @@ from trainers.script.program_options import ProgramOptions
 
 _HOST = "127.0.0.1"
 _VARIABLES = re.compile(rb"\b(?:SM|WARMBAND)_[A-Z][A-Z0-9_]*|\bwarmband\b")
-"""What a program's source names of what Warmband gives it."""
+"""Finds the variables and the module of Warmband that a program's source names."""
 _CONFIG = {"SM_INPUT_DIR", "SM_INPUT_CONFIG_DIR"}
 """Variables of the folder with files about the trial."""
 _MODULE = str(RANK_WRAPPER.parent)
 
 
 class HasProgram(Protocol):
-    """What of a `ScriptTrainer` says how its program is started."""
+    """The settings of a `ScriptTrainer` that determine how its program starts."""
 
     entry_point: str
     source_dir: str
@@ -48,7 +48,7 @@ class HasProgram(Protocol):
 
     @property
     def launcher_options(self) -> LauncherOptions:
-        """What its launcher has to know beside the program."""
+        """Return the settings of its launcher."""
 
     @property
     def worker_resources(self) -> dict[str, float]:

@@ -45,7 +45,7 @@ WHOLE = "{program} {rank} {world_size} {processes} {host} {hosts} {machines} {ma
 
 
 def told(folder: Path) -> dict[str, dict[str, Any]]:
-    """What the processes of a program said, with the places of ports and of a run's own folder the same for all."""
+    """Return what each process wrote, by its rank; fixed names replace the ports and the run's own folder."""
     texts = {file.name: file.read_text() for file in sorted(folder.iterdir())}
     checkpoints = json.loads(next(iter(texts.values())))["SM_CHECKPOINT_DIR"]
     # A gang has a folder of its own for each trial.
@@ -63,7 +63,7 @@ def told(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def trainer(folder: Path, launcher: str, source: str = TELLS, **options: Any) -> ScriptTrainer:
-    """Of a program on two workers."""
+    """Return the trainer of a program on two workers."""
     (folder / "my source").mkdir()
     (folder / "my source" / "train.py").write_text(source)
     return ScriptTrainer(
