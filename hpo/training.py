@@ -249,19 +249,22 @@ class TrainingJob(HasModel):
         ).check(name, TRAINING)
         register_where_asked(self.callbacks, self.register, self._say)
 
-    def check(self, inputs: Mapping[str, Any] | None = None, job_name: str | None = None) -> None:
-        """Checks all that can be checked before anything starts, and says what would be trained; nothing is recorded.
+    def check(self, inputs: Mapping[str, Any] | None = None, job_name: str | None = None, wait: bool = True) -> None:
+        """Check the job and its data as `fit` does, and print the plan. Record and start nothing.
 
         Args:
             inputs: as `fit` takes them.
-            job_name: likewise.
+            job_name: as `fit` takes it.
+            wait: as `fit` takes it.
 
         Raises:
-            ConfigurationError, DataError: what is wrong.
+            ConfigurationError, DataError: the job or its data are wrong.
         """
-        job = jobs.NewJob.of(self.settings.changed(), inputs, job_name, self._store, apart=False)
-        job.announce("", self._console)
-        self._say("Nothing was started: this was a dry run.")
+        settings = self.settings.changed()
+        if not wait:
+            jobs.apart(settings, self.callbacks)
+        jobs.NewJob.of(settings, inputs, job_name, self._store, apart=False).announce("", self._console)
+        self._say(jobs.DRY_RUN)
 
     def forecast(self, inputs: Mapping[str, Any] | None = None) -> Forecast:
         """The seconds and the cost of the training, without running it; as `HyperparameterTuner.forecast`."""

@@ -226,6 +226,25 @@ class HyperparameterTuner(TunedJob):
         if wait:
             register_where_asked(self.callbacks, self.register, self._say)
 
+    def check(self, inputs: Mapping[str, Any] | None = None, job_name: str | None = None, wait: bool = True) -> None:
+        """Check the job and its data as `fit` does, and print the plan. Record and start nothing.
+
+        Args:
+            inputs: as `fit` takes them.
+            job_name: as `fit` takes it.
+            wait: as `fit` takes it.
+
+        Raises:
+            ConfigurationError, DataError: the job or its data are wrong.
+        """
+        settings = self.settings.changed()
+        if not wait:
+            jobs.apart(settings, self.callbacks)
+        channels = inputs_of(settings.estimator, inputs)
+        longest = self.TUNING_JOB_NAME_MAX_LENGTH
+        jobs.NewJob.of(settings, channels, job_name, self._store, longest, apart=False).announce("", self._console)
+        self._say(jobs.DRY_RUN)
+
     def resume(self, wait: bool = True, inputs: Mapping[str, Any] | None = None, **limits: float) -> None:
         """Goes on with the job where its driver died or it was stopped; trials that have ended are not run again.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -42,6 +43,25 @@ def read_any(path: str | Path, overrides: Iterable[str] = (), *, allow_code: boo
     """Reads a job file, as `read_job`: one without the group `tuning` is of a single training."""
     file = yaml_file.read(path, overrides)
     return _checked(file, _model_of(file.values), f"job file {str(path)!r}", allow_code)
+
+
+def read_text(text: str, *, allow_code: bool = False) -> JobSpec | TrainingSpec:
+    """Read the text of a job file, as `read_any` reads a file.
+
+    Args:
+        text: of the job file, in YAML or JSON.
+        allow_code: whether the job may name Python functions of the user's own.
+
+    Raises:
+        ConfigurationError: the text is not YAML, or keys or values are wrong; the message names each and its line.
+    """
+    file = yaml_file.parsed(text, "")
+    return _checked(file, _model_of(file.values), "the job file", allow_code)
+
+
+def example_file() -> str:
+    """Return the text of a commented job file that runs as it is, on generated data."""
+    return files("hpo.job_file").joinpath("example.yaml").read_text(encoding="utf-8")
 
 
 def problems_of(values: Mapping[str, Any]) -> dict[str, str]:

@@ -90,7 +90,7 @@ class JobFile:
         return JobFileError(f"{self}:\n{texts}" if self.path else texts.strip(), fields)
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.path!r}"
+        return f"{self.kind} {self.path!r}" if self.path else f"the {self.kind}"
 
 
 def read(path: str | Path, overrides: Iterable[str] = (), *, kind: str = "job file") -> JobFile:

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from hpo.suggestions import Observation
 
 
+DRY_RUN = "Nothing was started: this was a dry run."
+
+
 @dataclass(frozen=True, kw_only=True)
 class NewJob:
     """A job that can begin: nothing of it is in the record yet.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
+import io
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from hpo.record import Actor, acting
@@ -16,6 +15,8 @@ from hpo.serve.settings import ServeSettings
 from trainers.errors import WarmbandError
 
 AT_ONCE = 4
+WIDTH = 100
+"""Characters of a line of the plan that a check shows."""
 _under_way = 0
 
 
@@ -56,33 +57,24 @@ def _perform(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _create(given: dict[str, Any]) -> dict[str, Any]:
-    from hpo.job_file import JobFileError, JobSpec, read_any
+    from rich.console import Console
+
+    from hpo.job_file import JobSpec, read_text
     from hpo.jobs import name_from
     from hpo.training import TrainingJob
     from hpo.tuner import HyperparameterTuner
 
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "job.yaml"
-        file.write_text(given["text"], encoding="utf-8")
-        try:
-            spec = read_any(file, allow_code=given["allow_code"])
-        except WarmbandError as error:
-            message = str(error).replace(repr(str(file)), "of the request")
-            if isinstance(error, JobFileError):
-                raise JobFileError(message, error.fields) from None
-            raise type(error)(message) from None
-    arguments = {**spec.arguments(), "store": given["store"]}
-    plan = None
-    job: HyperparameterTuner | TrainingJob
-    if isinstance(spec, JobSpec):
-        job = HyperparameterTuner(**arguments, console=False)
-        plan = job.plan().to_json()
-    else:
-        job = TrainingJob(**arguments, console=False)
-    if given["kind"] == "check":
-        return {"valid": True, "plan": plan}
+    spec = read_text(given["text"], allow_code=given["allow_code"])
+    told = io.StringIO()
+    arguments = {**spec.arguments(), "store": given["store"], "console": Console(file=told, width=WIDTH)}
+    tuner = HyperparameterTuner(**arguments) if isinstance(spec, JobSpec) else None
+    job = tuner or TrainingJob.of(**arguments)
     name = spec.name or name_from(spec.trainer.type.replace("_", ""))
-    job.fit(spec.channels(given["data_dir"]), job_name=name, wait=False)
+    channels = spec.channels(given["data_dir"])
+    if given["kind"] == "check":
+        job.check(channels, name, wait=False)
+        return {"valid": True, "plan": tuner and tuner.plan().to_json(), "text": told.getvalue()}
+    job.fit(channels, name, wait=False)
     return {"job": name}
 
 

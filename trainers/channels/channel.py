@@ -280,7 +280,7 @@ class Channel:
                 mine.check_like(theirs, train.name)
 
     def look(self, num_workers: int = 1) -> None:
-        """Reads what takes less than a second: rows in memory, small local files, and the beginning of larger ones.
+        """Read what takes about a second: rows in memory, small files, and the beginning of larger local files.
 
         Raises:
             DataError: rows are damaged or fewer than the workers, labels not what is expected, or a column that is

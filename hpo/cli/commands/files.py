@@ -33,8 +33,6 @@ def init(
     metrics and its folders of outputs are read from its source, and what
     is a guess says CHECK.
     """
-    from importlib.resources import files
-
     if run_help and program is None:
         raise ConfigurationError("--run-help is given without --from; give the program too: --from train.py")
     if program is not None:
@@ -45,7 +43,9 @@ def init(
         typer.echo(text, nl=False)
         typer.echo(f"Wrote {file}. Run it with: hpo tune {file} --allow-code")
         return
-    _write(file, files("hpo.cli").joinpath("job.yaml").read_text(encoding="utf-8"), force=force)
+    from hpo.job_file import example_file
+
+    _write(file, example_file(), force=force)
     typer.echo(f"Wrote {file}. Run it with: hpo tune {file}")
 
 

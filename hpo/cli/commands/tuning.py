@@ -21,6 +21,9 @@ def tune(
         typer.Option(min=1, metavar="N", help="Trials at once, over what the file says."),
     ] = None,
     data_dir: DataDir = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check the job and its data, show the plan, and run nothing.")
+    ] = False,
     set_: Overrides = None,
     store: StoreUrl = None,
     allow_code: AllowCode = False,
@@ -36,10 +39,10 @@ def tune(
     from hpo.job_file import read_job
 
     given = overrides(set_, **{"tuning.max_parallel_jobs": max_parallel_jobs, "store": store})
-    _run(read_job(job, given, allow_code=allow_code), data_dir, verbose, as_json)
+    _run(read_job(job, given, allow_code=allow_code), data_dir, dry_run=dry_run, verbose=verbose, as_json=as_json)
 
 
-def _run(spec: JobSpec, data_dir: str | None, verbose: bool, as_json: bool) -> None:
+def _run(spec: JobSpec, data_dir: str | None, *, dry_run: bool, verbose: bool, as_json: bool) -> None:
     from hpo.cli.terminal import show_json, terminal, working
     from hpo.jobs import check_pinned, ray_job
     from hpo.tuner import HyperparameterTuner
@@ -49,6 +52,9 @@ def _run(spec: JobSpec, data_dir: str | None, verbose: bool, as_json: bool) -> N
     if ray_job():
         console.width = LOG_WIDTH
     tuner = HyperparameterTuner(**spec.arguments(), console=console, verbose=verbose)
+    if dry_run:
+        tuner.check(spec.channels(data_dir), spec.name)
+        return
     try:
         with working(as_json=as_json):
             tuner.fit(spec.channels(data_dir), job_name=spec.name)

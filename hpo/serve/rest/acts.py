@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from hpo.job_file import json_schema
+from hpo.job_file import example_file, json_schema
 from hpo.record import Store
 from hpo.sagemaker import add_trial, stop_trial
 from hpo.serve.errors import RefusedError, json_response
@@ -34,10 +34,18 @@ async def schema(request: Request, training: bool = False) -> Response:
     return json_response(made)
 
 
+@router.get("/example")
+async def example() -> Response:
+    """The job file that `hpo init` writes, to start a new one from."""
+    return json_response({"text": example_file()})
+
+
 @router.post("/jobs", status_code=201, openapi_extra=takes("application/yaml", {"type": "object"}))
 async def create(
     request: Request,
-    dry_run: Annotated[bool, Query(description="Check the file, and create nothing.")] = False,
+    dry_run: Annotated[
+        bool, Query(description="Check the file and its data as a start does, and create nothing.")
+    ] = False,
     clone_of: Annotated[str, Query(description="The job that it is a copy of.", max_length=64)] = "",
 ) -> Response:
     """Creates a job of a job file, which is the request's body as YAML or JSON."""

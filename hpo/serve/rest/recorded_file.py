@@ -8,6 +8,7 @@ from typing import Any
 
 from hpo.job_file import json_schema, problems_of
 from hpo.record import JobRow, is_training
+from trainers.channels import ROLES
 
 _TYPES = {
     "XGBoostTrainer": "xgboost",
@@ -91,7 +92,11 @@ def _channels(
             continue
         properties = schema["$defs"]["Files"]["properties"]
         paths = opened["paths"]
-        yield name, _given({**opened, "paths": paths[0] if len(paths) == 1 else paths}, properties)
+        roles = {role: found[role] for role in ("target", *ROLES) if role in found}
+        keys = {**opened, **roles, "paths": paths[0] if len(paths) == 1 else paths}
+        if isinstance(columns := found.get("columns"), list):
+            keys["categorical"] = [columns[at] for at in opened.get("categorical") or ()]
+        yield name, _given(keys, properties)
 
 
 def _trainer(state: Mapping[str, Any], schema: Mapping[str, Any], missing: list[str]) -> dict[str, Any]:

@@ -30,6 +30,8 @@ REOPEN = "put the old file back, or open the channel again"
 NO_ROWS = "holds no rows: write it again, or leave it out"
 # Files of one channel that a driver reads in about a second, to find what is wrong before anything starts.
 QUICK_BYTES = 32 << 20
+QUICK_REMOTE_BYTES = 4 << 20
+"""The same of files on an object store or another remote file system."""
 _COUNTED_ROWS = 1_000_000
 _BLOCK_BYTES = 1 << 20
 _CELL_BYTES = 32
@@ -94,12 +96,12 @@ class Files:
         return self.width - len(self.files[0].values)
 
     def look(self) -> NDArray[np.float32] | None:
-        """All labels of small local files, read whole; of larger ones nothing, after reading their beginning."""
-        if self.scheme not in ("", "file://"):
-            return None
-        if self._size(self.files) <= QUICK_BYTES:
+        """Read small files whole, and the beginning of larger local files; return all labels of small files."""
+        local = self.scheme in ("", "file://")
+        if self._size(self.files) <= (QUICK_BYTES if local else QUICK_REMOTE_BYTES):
             return self.read_whole().labels
-        next(self._blocks(self.files[0]), None)
+        if local:
+            next(self._blocks(self.files[0]), None)
         return None
 
     def fingerprint(self) -> str:

@@ -19,6 +19,7 @@ from hpo.strategies import (
 )
 from hpo.training import TrainingJob
 from hpo.tuner import HyperparameterTuner
+from trainers.errors import ConfigurationError
 
 Inputs = dict[str, Any] | None
 
@@ -143,7 +144,10 @@ def _ranges(given: Mapping[str, Any]) -> dict[str, ParameterRange]:
                 least, most = number(each["MinValue"]), number(each["MaxValue"])
             except ValueError:
                 raise invalid(f"{field} {each['Name']!r}: MinValue and MaxValue are no numbers") from None
-            found[each["Name"]] = kind(least, most, each.get("ScalingType", "Auto"))
+            try:
+                found[each["Name"]] = kind(least, most, each.get("ScalingType", "Auto"))
+            except ConfigurationError as error:
+                raise ConfigurationError(f"{field} {each['Name']!r}: {error}") from error
     for each in given.get("CategoricalParameterRanges", ()):
         found[each["Name"]] = CategoricalParameter([_unquoted(value) for value in each["Values"]])
     if own := [name for name in found if name.startswith(PREFIX) or name in HYPERPARAMETERS]:

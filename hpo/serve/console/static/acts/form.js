@@ -7,7 +7,7 @@ import { any, choice, options, resolved, scalar, shown } from "./schema.js";
  * @typedef {object} Context
  * @property {any} schema the whole one, whose $defs are referred to
  * @property {any} value the whole one
- * @property {() => void} changed told of each change
+ * @property {(path: Path, value: any) => void} changed told of each change; undefined is a value that is gone
  */
 
 /** @typedef {(string | number)[]} Path */
@@ -23,7 +23,7 @@ function write(context, path, value) {
   if (value !== undefined) parent[last] = value;
   else if (Array.isArray(parent)) parent.splice(Number(last), 1);
   else delete parent[last];
-  context.changed();
+  context.changed(path, value);
 }
 
 /** @param {Context} context */

@@ -1,8 +1,12 @@
-/** A new job: its file as a form and, beside it, as text; a check shows its plan before it starts. */
+/** A new job: its file as a form and, beside it, as YAML; a check shows its plan before it starts. */
 
 import { fill, h } from "../dom.js";
 import * as api from "../api.js";
+import { Document, parseDocument } from "../vendor/yaml.js";
 import { schemaForm, tell } from "./form.js";
+
+/** How the form's changes are written. */
+const STYLE = { lineWidth: 0, flowCollectionPadding: false };
 
 /** @type {import("../main.js").PageMaker} */
 export function newPage(frame, cloneOf = "") {
@@ -11,20 +15,41 @@ export function newPage(frame, cloneOf = "") {
   return () => {};
 }
 
-/** @param {string} cloneOf the job that it begins as a copy of; empty is none */
+/** @param {string} cloneOf the job that it begins as a copy of; empty is none, and it begins with the example */
 function newJob(cloneOf) {
   const place = h("div", {}, h("p", { class: "quiet" }, "Reading the schema…"));
-  Promise.all([api.get("/schema"), api.session(), cloneOf ? api.get(`${api.path("jobs", cloneOf)}/file`) : { file: { trainer: { type: "xgboost" }, tuning: {} }, missing: [] }]).then(
-    ([schema, who, begun]) => fill(place, page(schema, who.rights === "act", begun, cloneOf)),
+  const begun = cloneOf
+    ? api.get(`${api.path("jobs", cloneOf)}/file`).then((/** @type {any} */ found) => ({ text: new Document(found.file).toString(STYLE), missing: found.missing }))
+    : api.get("/example").then((/** @type {any} */ found) => ({ text: found.text, missing: [] }));
+  Promise.all([api.get("/schema"), api.session(), begun]).then(
+    ([schema, who, file]) => fill(place, page(schema, who.rights === "act", file, cloneOf)),
     (error) => fill(place, h("p", { class: "problem" }, error.message)));
   return place;
 }
 
-/** @param {any} schema @param {boolean} may @param {any} begun @param {string} cloneOf */
+/**
+ * @param {string} text @returns {any} a YAML document whose content is a mapping
+ * @throws {Error} it is not YAML, or no mapping
+ */
+function parsed(text) {
+  const document = parseDocument(text, { version: "1.2", schema: "core" });
+  if (document.errors.length) throw new Error(document.errors[0].message.split("\n")[0].replace(/:$/, ""));
+  const value = document.toJS();
+  if (value === null || typeof value !== "object" || Array.isArray(value)) throw new Error("a job file has keys with values, such as trainer: …");
+  return document;
+}
+
+/** @param {any} schema @param {boolean} may @param {{text: string, missing: string[]}} begun @param {string} cloneOf */
 function page(schema, may, begun, cloneOf) {
-  const context = { schema, value: begun.file, changed: () => { outdated(); } };
+  let document = parsed(begun.text);
+  const context = { schema, value: document.toJS(), changed: (/** @type {(string | number)[]} */ path, /** @type {any} */ value) => {
+    if (value === undefined) document.deleteIn(path);
+    else document.setIn(path, value !== null && typeof value === "object" ? document.createNode(value) : value); // A plain value keeps its comment.
+    text.value = document.toString(STYLE);
+    stale();
+  } };
   const form = h("div", { class: "form" });
-  const text = /** @type {HTMLTextAreaElement} */ (h("textarea", { spellcheck: "false", rows: "24", "aria-label": "The job file, as JSON or YAML" }));
+  const text = /** @type {HTMLTextAreaElement} */ (h("textarea", { spellcheck: "false", rows: "24", wrap: "off", "aria-label": "The job file, as YAML" }));
   const state = h("p", { class: "hint", role: "status" });
   const message = h("div", { role: "alert" });
   const plan = h("div", { "aria-live": "polite" });
@@ -37,22 +62,17 @@ function page(schema, may, begun, cloneOf) {
     start.disabled = true;
     fill(plan);
   };
-  const outdated = () => {
-    text.value = JSON.stringify(context.value, null, 2);
-    stale();
-  };
   const typed = () => {
     stale();
     try {
-      const value = JSON.parse(text.value);
-      if (value === null || typeof value !== "object" || Array.isArray(value)) throw new Error("no object");
-      context.value = value;
+      document = parsed(text.value);
+      context.value = document.toJS();
       form.inert = false;
       fill(form, schemaForm(context));
       fill(state);
-    } catch {
+    } catch (error) {
       form.inert = true;
-      fill(state, "This is not JSON: it is sent as YAML, and the form rests until it is JSON again.");
+      fill(state, `The form waits until the text can be read: ${/** @type {Error} */ (error).message}`);
     }
   };
   const send = async (/** @type {boolean} */ dry) => {
@@ -69,7 +89,7 @@ function page(schema, may, begun, cloneOf) {
         return;
       }
       if (own === version) {
-        fill(plan, planned(found.plan));
+        fill(plan, h("div", { class: "callout" }, h("strong", { class: "good" }, "The file and its data are right. The plan:"), h("pre", { class: "log" }, found.text)));
         start.disabled = !may;
       }
     } catch (error) {
@@ -80,8 +100,8 @@ function page(schema, may, begun, cloneOf) {
     check.disabled = !may;
   };
   text.addEventListener("input", typed);
+  text.value = begun.text;
   fill(form, schemaForm(context));
-  outdated();
   check.disabled = !may;
   return h("div", { class: "newjob" },
     h("h1", {}, cloneOf ? `Clone of ${cloneOf}` : "New job"),
@@ -89,13 +109,4 @@ function page(schema, may, begun, cloneOf) {
     begun.missing.length ? h("div", { class: "callout" }, h("strong", {}, "To fill in"), h("ul", {}, begun.missing.map((/** @type {string} */ each) => h("li", {}, each)))) : null,
     h("div", { class: "beside" }, form, h("div", { class: "file" }, h("h2", {}, "Job file"), text, state)),
     h("div", { class: "footer" }, message, plan, h("div", { class: "buttons" }, check, start)));
-}
-
-/** @param {any} plan null of a single training */
-function planned(plan) {
-  if (!plan) return h("p", { class: "good" }, "The file is right. It trains once.");
-  const rows = Object.entries(plan).filter(([, value]) => value !== null && typeof value !== "object");
-  return h("div", { class: "callout" }, h("strong", { class: "good" }, "The file is right. Its plan:"),
-    h("dl", { class: "facts" }, rows.flatMap(([name, value]) => [h("dt", {}, name.replaceAll("_", " ")), h("dd", {}, String(value))])),
-    h("details", {}, h("summary", {}, "All of the plan"), h("pre", { class: "log" }, JSON.stringify(plan, null, 2))));
 }

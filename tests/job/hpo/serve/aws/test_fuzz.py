@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
-import io
 import json
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +12,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from botocore.auth import SigV4Auth
-from botocore.awsrequest import AWSRequest
-from botocore.credentials import Credentials
 from hypothesis import HealthCheck, assume, given, settings as examples, strategies as st
 from starlette.testclient import TestClient
 
@@ -26,6 +21,7 @@ from hpo.serve.aws.creating import jobs as creating
 from hpo.serve.aws.wire.models import model, pattern
 from hpo.serve.security import guard
 from tests.support import properties
+from tests.support.hpo.serve.aws.signed import Door, in_this_process
 from tests.support.moto_s3 import moto_s3, s3_client
 from tests.support.rows import sqlite_url
 
@@ -62,25 +58,6 @@ def files() -> Iterator[str]:
         yield address
 
 
-class Door:
-    """Signed requests to a server, whatever their bodies."""
-
-    def __init__(self, client: TestClient, keys: Keys, store: str) -> None:
-        self.client, self.store = client, store
-        key = keys.add("alice", "act")
-        self._signing = SigV4Auth(Credentials(key.id, key.secret), "sagemaker", "us-east-1")
-
-    def call(self, operation: str, body: bytes) -> Any:
-        headers = {"X-Amz-Target": f"SageMaker.{operation}", "Content-Type": "application/x-amz-json-1.1"}
-        request = AWSRequest(method="POST", url="http://localhost/", data=body, headers=headers)
-        self._signing.add_auth(request)
-        return self.client.post("/", content=body, headers=dict(request.headers))
-
-    def names(self) -> list[str]:
-        with Store(self.store) as record:
-            return [row.name for row in record.jobs()]
-
-
 @pytest.fixture
 def door(tmp_path: Path, files: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Door]:
     """A server that creates jobs in this process, and starts none of them."""
@@ -95,16 +72,6 @@ def door(tmp_path: Path, files: str, monkeypatch: pytest.MonkeyPatch) -> Iterato
     keys.add("first", "look")
     with TestClient(make_app(settings), base_url="http://localhost") as client:
         yield Door(client, keys, store)
-
-
-async def in_this_process(module: str, given: dict[str, Any], who: Any) -> Any:
-    """What the process that creates jobs answers."""
-    with pytest.MonkeyPatch.context() as patch:
-        out = io.StringIO()
-        patch.setattr(sys, "stdin", io.StringIO(json.dumps(given)))
-        patch.setattr(sys, "stdout", out)
-        creating.main()
-    return json.loads(out.getvalue())
 
 
 def request(operation: str) -> dict[str, Any]:

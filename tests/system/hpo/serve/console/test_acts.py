@@ -8,6 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
+from hpo.job_file import example_file
 from hpo.record import Store
 from hpo.serve import Tokens
 from tests.support.console import Served
@@ -92,3 +93,24 @@ def test_a_wrong_file_is_told_at_its_fields(visit: Visit, tmp_path: Path) -> Non
     expect(page.locator('[data-field="tuning.max_jobs"] .problem')).to_contain_text("max_jobs")
     expect(page.get_by_role("button", name="Start", exact=True)).to_be_disabled()
     assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_a_new_job_begins_with_the_example_as_yaml_whose_comments_stay(visit: Visit, tmp_path: Path) -> None:
+    page = visit("#/new")
+    text = page.get_by_role("textbox", name="The job file")
+    expect(text).to_have_value(example_file())
+    for name in ("data.dataset", "trainer.num_workers", "tuning.max_jobs", "tuning.ranges.eta.min"):
+        expect(page.locator(f'[data-field="{name}"] input')).to_be_visible()
+    page.locator('[data-field="tuning.max_jobs"] input').fill("4")
+    page.locator('[data-field="tuning.ranges.eta.min"] input').fill("0.02")
+    expect(text).to_have_value(re.compile(r"max_jobs: 4 +# trials in all"))
+    expect(text).to_have_value(re.compile(r"eta: \{type: continuous, min: 0.02, max: 1, scaling: Logarithmic\}"))
+
+    text.fill(job_text(tmp_path, "gone").replace("train.csv", "gone.csv"))
+    page.get_by_role("button", name="Check", exact=True).click()
+    expect(page.locator(".footer .problem")).to_contain_text("gone.csv")
+    text.fill("trainer: [1")
+    expect(page.get_by_role("status").filter(has_text="line 1")).to_be_visible()
+    text.fill(job_text(tmp_path, "right"))
+    page.get_by_role("button", name="Check", exact=True).click()
+    expect(page.locator(".footer pre")).to_contain_text("trials at each rung")
