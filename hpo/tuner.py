@@ -215,7 +215,7 @@ class HyperparameterTuner(TunedJob):
         job = jobs.NewJob.of(settings, channels, job_name, self._store, self.TUNING_JOB_NAME_MAX_LENGTH, apart=not wait)
         self.settings = settings
         self._allowed |= {*jobs.inputs_code(job.row.spec["inputs"]).values()}
-        with jobs.Interrupts(self._say) if wait else nullcontext() as interrupts:
+        with jobs.Interrupts(self._say, job.resume) if wait else nullcontext() as interrupts:
             record = job.write()
             self.latest_tuning_job = jobs.TuningJob(name=job.row.name)
             job.announce(record, self._console)
