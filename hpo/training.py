@@ -193,6 +193,7 @@ class TrainingJob(HasModel):
             KeyboardInterrupt: after Ctrl-C, when the job is closed and recorded as Stopped.
             SystemExit: likewise after SIGTERM.
         """
+        self._say(jobs.FIRST_LINE)
         settings = self.settings.changed()
         server = None if wait else jobs.apart(self.settings, self.callbacks)
         settings = jobs.sized(settings, inputs, self._say)

@@ -207,6 +207,7 @@ class HyperparameterTuner(TunedJob):
             SystemExit: likewise after SIGTERM.
         """
         jobs.check_not_there_yet(include_cls_metadata=include_cls_metadata or None, estimator_kwargs=estimator_kwargs)
+        self._say(jobs.FIRST_LINE)
         # A new job's brackets follow from the settings as they are now.
         settings = self.settings.changed()
         server = None if wait else jobs.apart(self.settings, self.callbacks)

@@ -6,7 +6,12 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from hpo.jobs import launch as launch
-    from hpo.jobs.begin import NewJob as NewJob, earlier_of as earlier_of, forecast_of as forecast_of
+    from hpo.jobs.begin import (
+        FIRST_LINE as FIRST_LINE,
+        NewJob as NewJob,
+        earlier_of as earlier_of,
+        forecast_of as forecast_of,
+    )
     from hpo.jobs.build import (
         NAME_LENGTH as NAME_LENGTH,
         TuningJob as TuningJob,

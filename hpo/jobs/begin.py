@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from hpo.suggestions import Observation
 
 
+FIRST_LINE = "Checking the job and opening its data ..."
+"""Printed before the data are opened, which may take long."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class NewJob:
     """A job that can begin: nothing of it is in the record yet.

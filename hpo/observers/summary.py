@@ -35,6 +35,9 @@ from trainers.trainer import Trainer
 
 DISTINCT_ERRORS = 3
 
+GLUE = "\u00a0"
+"""Stands for a space of a command, at which no line is broken, so that the command can be copied."""
+
 _INDENT = 10
 """Columns of a summary's headings."""
 
@@ -197,7 +200,8 @@ def show_summary(
     reason = str(summary.get("reason") or summary.get("stopped") or "")
     known = "trials" in summary
     if not verbose:
-        return Brief(ended_text(name, status, reason, resume), _brief(metric, summary) if known else (), name)
+        title = ended_text(name, status, reason, resume.replace(" ", GLUE))
+        return Brief(title, _brief(metric, summary) if known else (), name)
     table = Table(title=f"{name}: {status}", title_justify="left", show_header=False, box=None, padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -235,7 +239,8 @@ class Brief:
             room -= len(shown) - 1
             for number, line in enumerate(shown):
                 cut = " ..." if left_out and number == len(shown) - 1 else ""
-                text = Text.assemble((f"{heading if number == 0 else '':<{indent}}", "bold"), line, cut)
+                head = heading if number == 0 else ""
+                text = Text.assemble((f"{head:<{indent}}", "bold"), line.replace(GLUE, " "), cut)
                 if place == 0:
                     text.stylize("bold")
                 text.truncate(options.max_width, overflow="ellipsis")

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from hpo.observers.progress import Goal, PlainProgress
 from hpo.observers.snippets import as_attached, as_python, as_yaml
-from hpo.observers.summary import Brief, by_hand, code_text, cost_text, costs, ended_text, trained_as
+from hpo.observers.summary import GLUE, Brief, by_hand, code_text, cost_text, costs, ended_text, trained_as
 from hpo.search import Controller, TrialRun, status_of
 from hpo.strategies import Cut, Plan
 from hpo.text import count, details_text, holds_secret, short
@@ -127,7 +127,7 @@ def show_training(
             *([("cost", cost_text(summary))] if known else []),
             *(("logs", path) for path in logs[:1]),
         ]
-        return Brief(ended_text(name, status, reason, resume), rows, name)
+        return Brief(ended_text(name, status, reason, resume.replace(" ", GLUE)), rows, name)
     table = Table(title=f"{name}: {status}", title_justify="left", show_header=False, box=None, padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")

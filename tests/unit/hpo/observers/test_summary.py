@@ -423,6 +423,7 @@ def test_a_job_that_was_stopped_says_in_the_first_line_how_it_is_resumed() -> No
     summary["reason"] = "interrupted by Ctrl-C"
     mentions(brief(summary, "Stopped", resume="hpo resume job")[0], "Ctrl-C", "hpo resume job")
     assert "resume" not in " ".join(brief(summary, "Stopped"))
+    assert brief(summary, "Stopped", 50, resume="hpo resume job")[1] == "hpo resume job"
 
 
 def test_a_job_that_ended_before_it_had_found_anything_says_what_it_knows() -> None:
