@@ -193,13 +193,14 @@ class TrainingJob(HasModel):
             KeyboardInterrupt: after Ctrl-C, when the job is closed and recorded as Stopped.
             SystemExit: likewise after SIGTERM.
         """
+        self._say(jobs.FIRST_LINE)
         settings = self.settings.changed()
         server = None if wait else jobs.apart(self.settings, self.callbacks)
         settings = jobs.sized(settings, inputs, self._say)
         job = jobs.NewJob.of(settings, inputs, job_name, self._store, apart=not wait)
         self.settings = settings
         self._allowed |= {*jobs.inputs_code(job.row.spec["inputs"]).values()}
-        with jobs.Interrupts(self._say) if wait else nullcontext() as interrupts:
+        with jobs.Interrupts(self._say, job.resume) if wait else nullcontext() as interrupts:
             record = job.write()
             self.name = job.row.name
             job.announce(record, self._console)
@@ -276,12 +277,17 @@ class TrainingJob(HasModel):
         Raises:
             WarmbandError: it ended as Failed.
         """
-        while (status := status_and_reason(row := self._row())[0]) not in OVER:
+        while (ended := status_and_reason(row := self._row()))[0] not in OVER:
             time.sleep(_LOOK_SECONDS)
+        status, reason = ended
         if row.summary.get("wall_seconds") is not None:
-            self._console.print(show_training(row.name, status, row.summary))
+            stopped = status == "Stopped"
+            resume = (
+                jobs.how_to_resume(row.name, row.spec, self._store, training=True, reason=reason) if stopped else ""
+            )
+            self._console.print(show_training(row.name, status, {**row.summary, "reason": reason}, resume=resume))
         if status == "Failed":
-            raise WarmbandError(f"training job {row.name} failed: {status_and_reason(row)[1]}")
+            raise WarmbandError(f"training job {row.name} failed: {reason}")
 
     def stop(self) -> None:
         """Asks the job to stop, from any process: it ends at its next report, with a checkpoint."""

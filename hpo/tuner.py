@@ -207,6 +207,7 @@ class HyperparameterTuner(TunedJob):
             SystemExit: likewise after SIGTERM.
         """
         jobs.check_not_there_yet(include_cls_metadata=include_cls_metadata or None, estimator_kwargs=estimator_kwargs)
+        self._say(jobs.FIRST_LINE)
         # A new job's brackets follow from the settings as they are now.
         settings = self.settings.changed()
         server = None if wait else jobs.apart(self.settings, self.callbacks)
@@ -215,7 +216,7 @@ class HyperparameterTuner(TunedJob):
         job = jobs.NewJob.of(settings, channels, job_name, self._store, self.TUNING_JOB_NAME_MAX_LENGTH, apart=not wait)
         self.settings = settings
         self._allowed |= {*jobs.inputs_code(job.row.spec["inputs"]).values()}
-        with jobs.Interrupts(self._say) if wait else nullcontext() as interrupts:
+        with jobs.Interrupts(self._say, job.resume) if wait else nullcontext() as interrupts:
             record = job.write()
             self.latest_tuning_job = jobs.TuningJob(name=job.row.name)
             job.announce(record, self._console)

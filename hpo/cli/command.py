@@ -23,7 +23,7 @@ from hpo.cli.commands import (
     submit,
     tuning,
 )
-from hpo.cli.options import Command, Group
+from hpo.cli.options import Command, Group, SlowCommand
 from trainers.loopback import on_loopback
 
 # No module here imports Ray, pandas or a model library before a command needs it: --help answers at once.
@@ -46,53 +46,65 @@ app = typer.Typer(
 )
 
 
-def _add(name: str, function: object, *examples: str) -> None:
+def _add(name: str, function: object, *examples: str, slow: bool = False) -> None:
+    """Add a command; a slow one loads Ray, and says so first."""
     shown = "\n".join(f"$ {example}" for example in examples)
     epilog = f"[bold]Examples[/bold]\n{shown}" if shown else None
-    app.command(name, cls=Command, epilog=epilog)(function)  # type: ignore[type-var]
+    app.command(name, cls=SlowCommand if slow else Command, epilog=epilog)(function)  # type: ignore[type-var]
 
 
 _add("init", files.init, "hpo init", "hpo init experiments/churn.yaml", "hpo init mnist.yaml --from train.py")
 _add("import", files.import_, "hpo import sweep.yaml", "hpo import sweep.yaml --out job.yaml --units 30")
-_add("check", check.check, "hpo check job.yaml", "hpo check job.yaml --allow-code --json")
+_add("check", check.check, "hpo check job.yaml", "hpo check job.yaml --allow-code --json", slow=True)
 _add(
     "tune",
     tuning.tune,
     "hpo tune job.yaml",
     "hpo tune job.yaml --set tuning.max_jobs=60 --set trainer.num_workers=4",
     "hpo tune job.yaml --json > found.json",
+    slow=True,
 )
 _add(
     "train",
     tuning.train,
     "hpo train job.yaml",
     "hpo train job.yaml --name churn-final --set trainer.hyperparameters.eta=0.1 --no-wait",
+    slow=True,
 )
 _add(
     "forecast",
     simulate.forecast,
     "hpo forecast job.yaml",
     "hpo forecast job.yaml --set tuning.max_jobs=60 --json",
+    slow=True,
 )
 _add(
     "simulate",
     simulate.simulate,
     "hpo simulate job.yaml --curves job:churn-1 --gangs 1,4,16",
     "hpo simulate job.yaml --curves curves.csv --strategy Random --strategy Hyperband --max-jobs 30,60 --json",
+    slow=True,
 )
 _add(
     "submit",
     submit.submit,
     "hpo submit job.yaml --address http://HEAD:8265",
     "hpo submit job.yaml --name churn-2 --set tuning.max_jobs=60 --follow",
+    slow=True,
 )
 _add("jobs", records.jobs, "hpo jobs", "hpo jobs --store postgresql://me@host/jobs")
 _add("describe", records.describe, "hpo describe churn-1", "hpo describe churn-1 --json")
 _add("trials", records.trials, "hpo trials churn-1", "hpo trials churn-1 --csv trials.csv")
-_add("trials add", records.add_trial, "hpo trials add churn-1 --set eta=0.1 --set max_depth=3")
-_add("trials stop", records.stop_trial, "hpo trials stop churn-1 churn-1-003")
+_add("trials add", records.add_trial, "hpo trials add churn-1 --set eta=0.1 --set max_depth=3", slow=True)
+_add("trials stop", records.stop_trial, "hpo trials stop churn-1 churn-1-003", slow=True)
 _add("acts", records.acts, "hpo acts churn-1", "hpo acts --json")
-_add("report", report.report, "hpo report churn-1", "hpo report churn-1 churn-2 -o both.html --pictures pictures")
+_add(
+    "report",
+    report.report,
+    "hpo report churn-1",
+    "hpo report churn-1 churn-2 -o both.html --pictures pictures",
+    slow=True,
+)
 _add(
     "export",
     export.export,
@@ -104,27 +116,30 @@ _add(
     models.register,
     "hpo register churn-1 --model churn",
     "hpo register churn-1 --model churn --tracking-uri http://mlflow:5000 --json",
+    slow=True,
 )
-_add("stop", records.stop, "hpo stop churn-1", "hpo stop churn-1 --wait 0")
+_add("stop", records.stop, "hpo stop churn-1", "hpo stop churn-1 --wait 0", slow=True)
 _add(
     "resume",
     resume.resume,
     "hpo resume churn-1",
     "hpo resume churn-1 --set tuning.max_jobs=60 --set cost.max_cost=20",
     "hpo resume churn-1 --data-dir /mnt/data --json",
+    slow=True,
 )
 _add("logs", logs.logs, "hpo logs churn-1 --follow", "hpo logs churn-1 --tail 20", "hpo logs churn-1 --trial ID")
-_add("delete", records.delete, "hpo delete churn-1", "hpo delete churn-1 --keep-files --yes")
+_add("delete", records.delete, "hpo delete churn-1", "hpo delete churn-1 --keep-files --yes", slow=True)
 _add(
     "predict",
     models.predict,
     "hpo predict churn-1 new.csv --out predictions.csv",
     "hpo predict churn-1 a.parquet b.parquet -o p.parquet",
+    slow=True,
 )
-_add("deploy", models.deploy, "hpo deploy churn-1", "hpo deploy churn-1 --name churn --replicas 2")
+_add("deploy", models.deploy, "hpo deploy churn-1", "hpo deploy churn-1 --name churn --replicas 2", slow=True)
 _add("endpoints", models.endpoints, "hpo endpoints", "hpo endpoints --json")
-_add("undeploy", models.undeploy, "hpo undeploy churn")
-_add("serve", serving.serve, "hpo serve", "hpo serve --port 8901 --store postgresql://me@host/jobs")
+_add("undeploy", models.undeploy, "hpo undeploy churn", slow=True)
+_add("serve", serving.serve, "hpo serve", "hpo serve --port 8901 --store postgresql://me@host/jobs", slow=True)
 _add("serve token", serving.token, "hpo serve token alice --rights act", "hpo serve token alice --remove")
 _add("serve key", serving.key, "hpo serve key alice", "hpo serve key alice --remove")
 _add("schema", files.schema, "hpo schema > job.schema.json")

@@ -59,6 +59,22 @@ class Command(TyperCommand):
         return _bare(super().get_params(ctx))
 
 
+class SlowCommand(Command):
+    """A command that prints a line before it loads libraries, such as Ray, which take seconds to load.
+
+    The line goes to standard error: standard output may be read by a program.
+    """
+
+    def invoke(self, ctx: Any) -> Any:
+        """Print the line, and run the command."""
+        arguments = [
+            ctx.params.get(parameter.name) for parameter in self.params if parameter.param_type_name != "option"
+        ]
+        subject = next((f" {argument}" for argument in arguments if isinstance(argument, str)), "")
+        typer.echo(f"{ctx.command_path}{subject}: loading Ray and other libraries ...", err=True)
+        return super().invoke(ctx)
+
+
 class Group(TyperGroup):
     """The same for a group of commands, of which some have names of two words.
 

@@ -66,7 +66,7 @@ def show(*what: RenderableType) -> None:
     """Prints for people; a sentence stays one line for grep, whatever the width, and a terminal breaks it itself."""
     out = terminal()
     for each in what:
-        out.print(each, markup=False, soft_wrap=isinstance(each, str))
+        out.print(each, markup=False, soft_wrap=isinstance(each, str) or getattr(each, "no_wrap", False))
 
 
 def show_json(value: Any) -> None:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from hpo.jobs import launch as launch
     from hpo.jobs.begin import (
         DRY_RUN as DRY_RUN,
+        FIRST_LINE as FIRST_LINE,
         NewJob as NewJob,
         earlier_of as earlier_of,
         forecast_of as forecast_of,
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     )
     from hpo.jobs.raising import RAISED as RAISED, cannot_be_made as cannot_be_made, raises as raises
     from hpo.jobs.recorder import JobRecord as JobRecord
+    from hpo.jobs.resuming import how_to_resume as how_to_resume
     from hpo.jobs.settings import SETTINGS as SETTINGS, JobSettings as JobSettings, by_kind as by_kind
     from hpo.jobs.sizing import sized as sized
     from hpo.jobs.stop_signals import Interrupts as Interrupts

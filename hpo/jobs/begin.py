@@ -19,6 +19,7 @@ from hpo.jobs.build import NAME_LENGTH, new_name, opened, outlook_for, search_fo
 from hpo.jobs.checks import check_job_name, check_name_free
 from hpo.jobs.files import FOLDER_ID, check_free, copy_inputs, record_inputs
 from hpo.jobs.launch import RECORD, owner, ray_job
+from hpo.jobs.resuming import how_to_resume
 from hpo.jobs.run import Ended
 from hpo.jobs.settings import JobSettings
 from hpo.jobs.stop_signals import Interrupts
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 
 DRY_RUN = "Nothing was started: this was a dry run."
+
+FIRST_LINE = "Checking the job and opening its data ..."
+"""Printed before the data are opened, which may take long."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +111,11 @@ class NewJob:
         if apart:
             copy_inputs(spec["inputs"], channels)
         return cls(settings=settings, row=row, strategy=strategy, channels=channels, forecast=forecast, store=store)
+
+    @property
+    def resume(self) -> str:
+        """How to resume the job once it is stopped; empty where that is not possible."""
+        return how_to_resume(self.row.name, self.row.spec, self.store, training=self.settings.is_training)
 
     def write(self) -> str:
         """Puts the job into the record; returns where that is."""

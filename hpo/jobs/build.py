@@ -162,8 +162,14 @@ def outlook_for(settings: JobSettings, search: Search) -> Outlook:
     return Outlook.of(search, settings.plan(), in_hand=settings.estimator.in_hand)
 
 
-def goal_for(settings: JobSettings, name: str) -> Goal:
-    """The goal that views of the running job show."""
+def goal_for(settings: JobSettings, name: str, resume: str) -> Goal:
+    """Return the goal that views of the running job show.
+
+    Args:
+        settings: the job's.
+        name: the job.
+        resume: how to resume the job once it is stopped; empty where that is not possible.
+    """
     return Goal(
         job=name,
         metric=settings.objective_metric_name,
@@ -172,4 +178,5 @@ def goal_for(settings: JobSettings, name: str) -> Goal:
         plan=settings.plan(),
         training=settings.is_training,
         unit=settings.estimator.unit,
+        resume=resume,
     )

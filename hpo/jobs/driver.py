@@ -21,10 +21,11 @@ from hpo.jobs.launch import JobsServer, check_pinned
 from hpo.jobs.named_code import check_record
 from hpo.jobs.raising import RAISED, acts_of, changes, check_current, raised, said
 from hpo.jobs.replay import used_before
+from hpo.jobs.resuming import how_to_resume
 from hpo.jobs.run import Ended, Job
 from hpo.jobs.settings import JobSettings
 from hpo.jobs.stop_signals import EXIT_CODES, LOOK_SECONDS, Interrupts
-from hpo.observers import Callback, show_model, show_next, show_summary, show_training, watcher_for
+from hpo.observers import Callback, how_to_look, show_code, show_summary, show_training, show_training_code, watcher_for
 from hpo.record import LONGEST_WAIT, LOST_AFTER, JobRow, Store, holder_of, is_away, is_held, refusal
 from hpo.search import INTERRUPTED
 from hpo.strategies import Prepared, Task, observations_in, prepared
@@ -131,7 +132,8 @@ def drive(
         check_same(job.spec["inputs"], channels)
     forecast = _forecast(settings, job, store)
     strategy = made_ready(settings, job)
-    with Interrupts(say) as interrupts:
+    resume_it = how_to_resume(name, job.spec, store, training=settings.is_training)
+    with Interrupts(say, resume_it) as interrupts:
         taken_up = replace(job, status="InProgress", reason="", ended_at=None) if resume else job
         changed = changes(recorded, taken_up)
         if resume or changed:
@@ -318,7 +320,7 @@ def run(
         channels=channels,
         recorded={} if copied else job.spec["inputs"],
         store=store,
-        watcher=watcher_for(console, goal_for(settings, job.name)),
+        watcher=watcher_for(console, goal_for(settings, job.name, interrupts.resume)),
         forecast=forecast,
         callbacks=callbacks,
         num_to_keep=settings.options["num_to_keep"],
@@ -329,13 +331,33 @@ def run(
         interrupts=interrupts,
         verbose=verbose,
     ).run()
-    if settings.is_training:
-        console.print(show_training(job.name, ended.status, ended.summary))
-        console.print(show_model(job.name, ended.summary, store), soft_wrap=True)
-        return ended
-    console.print(show_summary(job.name, ended.status, search.metric, ended.summary, search=parts_text(job.spec)))
-    console.print(show_next(job.name, ended.summary, store, strategy=job.spec["strategy"]), soft_wrap=True)
+    _show_end(settings, job, ended, console, store, verbose=verbose)
     return ended
+
+
+def _show_end(
+    settings: JobSettings, job: JobRow, ended: Ended, console: Console, store: str | None, *, verbose: bool
+) -> None:
+    """Print the summary of a job that has ended, and with `verbose` the code that uses what it found."""
+    summary, once = {**ended.summary, "reason": ended.reason}, settings.is_training
+    resume = ""
+    if ended.status == "Stopped":
+        resume = how_to_resume(job.name, job.spec, store, training=once, reason=ended.reason)
+    if once:
+        console.print(show_training(job.name, ended.status, summary, resume=resume, verbose=verbose))
+    else:
+        metric, search = settings.objective_metric_name, parts_text(job.spec)
+        console.print(
+            show_summary(job.name, ended.status, metric, summary, search=search, resume=resume, verbose=verbose)
+        )
+    if verbose:
+        code = (
+            show_training_code(job.name, summary, store)
+            if once
+            else show_code(job.name, summary, store, strategy=job.spec["strategy"])
+        )
+        console.print(code, soft_wrap=True)
+        printer(console)(how_to_look(job.name))
 
 
 def _forecast(settings: JobSettings, job: JobRow, store: str | None) -> Forecast | None:

@@ -27,6 +27,7 @@ from hpo.observers import (
     JobStart,
     Metrics,
     Progress,
+    ended_text,
     failure_of,
     how_to_look,
     kept,
@@ -158,7 +159,8 @@ class Job:
                 reason=INTERRUPTED if interrupted else in_words(error),
             )
             if interrupted:
-                self.notify(f"{self.search.name}: {ended.status}, {ended.reason}\n{how_to_look(self.search.name)}")
+                title = ended_text(self.search.name, ended.status, ended.reason, self.interrupts.resume)
+                self.notify(f"{title}\n{how_to_look(self.search.name)}")
             self._end(record, writer, checkpoints, callbacks, ended)
             raise
         ended = self._end(record, writer, checkpoints, callbacks, ended)

@@ -34,10 +34,13 @@ class Interrupts:
 
     Args:
         say: prints a line.
+        resume: how to resume the job once it is stopped; empty where that is not possible.
     """
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    def __init__(self, say: Callable[[str], None], resume: str = "") -> None:
         self._say = say
+        self.resume = resume
+        """How to resume the job once it is stopped."""
         self._stop: Callable[[str], None] | None = None
         self._reason = ""
         """Of the first signal; empty as long as there was none."""
@@ -98,7 +101,8 @@ class Interrupts:
         self._reason = _REASONS[signal.Signals(number)]
         if self._stop is None:
             with suppress(RuntimeError):  # In the middle of another line; the job's own loop says it too.
-                self._say("stopping as soon as the job has started; Ctrl-C again stops now")
+                later = f"; to resume later: {self.resume}" if self.resume else ""
+                self._say(f"stopping as soon as the job has started{later}. Ctrl-C again stops now")
         else:
             self._stop(self._reason)  # Whoever follows the job says so, in the job's own loop.
 

@@ -11,7 +11,16 @@ from typing import Self
 from hpo.cost import Countdown, Entry
 from hpo.observers.counters import Tally
 from hpo.ranking import Ranking
-from hpo.search import DRAIN_SECONDS, INTERRUPTED, UNTUNED, JobState, TrialRun, status_of
+from hpo.search import (
+    DRAIN_SECONDS,
+    INTERRUPTED,
+    STOP_REQUESTED,
+    TERMINATED,
+    UNTUNED,
+    JobState,
+    TrialRun,
+    status_of,
+)
 from hpo.strategies import Cut, Plan
 from hpo.text import count, first_line, no_model_text, roughly
 from trainers.details import NO_MODEL, TRAINED_AGAIN, WARNINGS, WENT_ON_FROM
@@ -37,6 +46,7 @@ class Goal:
         plan: its brackets.
         training: it is a single training, and no search.
         unit: what its users call a unit of resource.
+        resume: how to resume it once it is stopped; empty where that is not possible.
     """
 
     job: str
@@ -46,6 +56,7 @@ class Goal:
     plan: Plan
     training: bool = False
     unit: str = "unit"
+    resume: str = ""
 
 
 class Progress:
@@ -128,7 +139,7 @@ class Progress:
             self.say(away(state.storage_away) if self._told_away else BACK)
         if state.stopped and not self._told_stop:
             self._told_stop = True
-            self.say(stopping(state))
+            self.say(stopping(state, self.goal.resume))
 
     def improved(self, run: TrialRun) -> None:
         """The best so far is another trial, or better."""
@@ -209,8 +220,15 @@ class PlainProgress(Progress):
             self.say("a gang is starting" if up else "the first gang is starting")
 
 
-def stopping(state: JobState) -> str:
-    """The line for a request to stop."""
-    first = f"trials end at their next report, within {DRAIN_SECONDS:.0f} s" if state.gangs_busy else "gangs are ended"
+def stopping(state: JobState, resume: str) -> str:
+    """Return the line for a request to stop.
+
+    Args:
+        state: the job's.
+        resume: how to resume the job later; empty where that is not possible.
+    """
+    asked = state.stopped in (INTERRUPTED, TERMINATED, STOP_REQUESTED)  # Else a limit was reached.
+    later = f"; to resume later: {resume}" if resume and asked else ""
+    first = f"Trials end at their next report, within {DRAIN_SECONDS:.0f} s" if state.gangs_busy else "Gangs are ended"
     again = "; Ctrl-C again stops now" if state.stopped == INTERRUPTED else ""
-    return f"stopping, {state.stopped}: {first}{again}"
+    return f"stopping, {state.stopped}{later}. {first}{again}"

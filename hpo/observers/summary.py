@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -33,6 +34,12 @@ from trainers.errors import ConfigurationError, DataError
 from trainers.trainer import Trainer
 
 DISTINCT_ERRORS = 3
+
+GLUE = "\u00a0"
+"""Stands for a space of a command, at which no line is broken, so that the command can be copied."""
+
+_INDENT = 10
+"""Columns of a summary's headings."""
 
 
 def summarize(
@@ -169,30 +176,136 @@ def show_plan(plan: Plan) -> RenderableType:
     return Group(table, Text(most))
 
 
-def show_summary(name: str, status: str, metric: str, summary: dict[str, Any], *, search: str = "") -> RenderableType:
-    """The summary as a table for people.
+def show_summary(
+    name: str,
+    status: str,
+    metric: str,
+    summary: dict[str, Any],
+    *,
+    search: str = "",
+    resume: str = "",
+    verbose: bool = False,
+) -> RenderableType:
+    """Return the summary for people: the few lines that matter, or all that is known.
 
     Args:
         name: the job.
         status: the job's.
         metric: the objective.
-        summary: as `summarize` made it.
-        search: the searcher and the scheduler that it was given, if any.
+        summary: as `summarize` made it; of a job that ended before it had found anything, without its results.
+        search: the searcher and the scheduler that the job was given, if any; shown with `verbose`.
+        resume: how to resume the job, if that is possible.
+        verbose: show all rows in place of at most `Brief.LINES` lines.
     """
+    reason = str(summary.get("reason") or summary.get("stopped") or "")
+    known = "trials" in summary
+    if not verbose:
+        title = ended_text(name, status, reason, resume.replace(" ", GLUE))
+        return Brief(title, _brief(metric, summary) if known else (), name)
     table = Table(title=f"{name}: {status}", title_justify="left", show_header=False, box=None, padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    if reason := summary.get("reason") or summary["stopped"]:
-        table.add_row("reason", Text(reason))
-    if search:
-        table.add_row("search", Text(search))
-    for heading, words in [*_trials(summary), *costs(summary), *_found(metric, summary)]:
+    for heading, words in (("reason", reason), ("to go on", resume), ("search", search)):
+        if words:
+            table.add_row(heading, Text(words))
+    for heading, words in [*_trials(summary), *costs(summary), *_found(metric, summary)] if known else ():
         table.add_row(heading, Text(words))
     return table
 
 
-def show_next(name: str, summary: dict[str, Any], store: str | None = None, *, strategy: str = "") -> Text:
-    """Snippets of the best trial, ready to be copied; print them with `soft_wrap`.
+class Brief:
+    """The end of a job in a few lines, as wide as the console.
+
+    Args:
+        title: the first line.
+        rows: headings and their words, the important ones first.
+        name: the job.
+    """
+
+    LINES: ClassVar[int] = 8
+    """The most lines that a summary has."""
+
+    def __init__(self, title: str, rows: Iterable[tuple[str, str]], name: str) -> None:
+        self._rows = [("", title), *rows, ("", how_to_look(name))]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        """Yield the lines. Rows are wrapped, earlier ones first, as long as there is room for their further lines."""
+        room = self.LINES - len(self._rows)
+        for place, (heading, words) in enumerate(self._rows):
+            indent = _INDENT if heading else 0
+            width = max(20, options.max_width - indent)
+            lines = textwrap.wrap(words, width, break_long_words=False, break_on_hyphens=False) or [""]
+            shown, left_out = lines[: 1 + max(0, room)], lines[1 + max(0, room) :]
+            room -= len(shown) - 1
+            for number, line in enumerate(shown):
+                cut = " ..." if left_out and number == len(shown) - 1 else ""
+                head = heading if number == 0 else ""
+                text = Text.assemble((f"{head:<{indent}}", "bold"), line.replace(GLUE, " "), cut)
+                if place == 0:
+                    text.stylize("bold")
+                text.truncate(options.max_width, overflow="ellipsis")
+                text.no_wrap = True
+                yield text
+
+
+def ended_text(name: str, status: str, reason: str, resume: str) -> str:
+    """Return the first line about a job that has ended.
+
+    Args:
+        name: the job.
+        status: the job's.
+        reason: why it ended so, if that is known.
+        resume: how to resume it, if that is possible.
+    """
+    going_on = f". To resume: {resume}" if resume else ""
+    return f"{name}: {status}" + (f", {first_line(reason)}" if reason else "") + going_on
+
+
+def _brief(metric: str, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the rows of a summary that matter to everybody."""
+    found: dict[str, list[str]] = {}
+    heading = ""
+    for title, words in _found(metric, summary):
+        heading = title or heading
+        found.setdefault(heading, []).append(words)
+    if best := summary["best"]:
+        yield "best", _best_text(metric, best)
+        of = f" of {best['max_resource']}" if "max_resource" in best else ""
+        values = ", ".join(f"{name}={short(value)}" for name, value in best["hyperparameters"].items())
+        yield "trial", f"{best['trial']}, at unit {best['resource']}{of}: {values}"
+    else:
+        yield "best", found["best"][0]
+    if overall := found.get("overall best"):
+        yield "overall", "; ".join(overall)
+    if untuned := found.get("un-tuned"):
+        first = summary["untuned"]
+        reached = [f"{_scores(metric, first)} after {count(first['resource'], 'unit')}"] if "value" in first else []
+        yield "un-tuned", "; ".join([*(reached or untuned[:1]), *untuned[1:]])
+    yield "cost", cost_text(summary)
+    yield "trials", "; ".join(words for _, words in _trials(summary))
+
+
+def _best_text(metric: str, best: dict[str, Any]) -> str:
+    """Return the value of the best trial, or the mean of its configuration's trials."""
+    if repeats := best.get("repeats"):
+        return f"{metric} {mean_text(repeats['mean'], repeats.get('standard_error'), len(repeats['values']))}"
+    error = f"; standard error {best['standard_error']:.4f}" if best["standard_error"] else ""
+    return _scores(metric, best) + error
+
+
+def cost_text(summary: Mapping[str, Any]) -> str:
+    """Return what a job cost, in one sentence: worker-seconds, money where there are prices, and time."""
+    used, possible = summary["resource_used"], summary["resource_possible"]
+    share = f", {used} of {possible} units ({used / possible:.0%})" if possible else ""
+    seconds = sum(summary["worker_seconds"].values())
+    return (
+        f"{seconds:.1f} worker-seconds{_money(summary.get('cost'))}, {summary['wall_seconds']:.1f} s on "
+        f"{count(summary['gangs'], 'gang')}{share}"
+    )
+
+
+def show_code(name: str, summary: dict[str, Any], store: str | None = None, *, strategy: str = "") -> Text:
+    """Return the code that uses the best trial, ready to be copied; print it with `soft_wrap`. Empty if there is none.
 
     Args:
         name: the job.
@@ -201,9 +314,9 @@ def show_next(name: str, summary: dict[str, Any], store: str | None = None, *, s
             is not repeated.
         strategy: the job's, as its record has it.
     """
-    best = summary["best"]
+    best = summary.get("best")
     if not best or "trainer" not in best:
-        return Text(how_to_look(name))
+        return Text()
     path, trainer = best["checkpoint"], best["trainer"]
     secret = bool(store) and holds_secret(str(store))
     hint = ", with the store's URL in WARMBAND_STORE" if secret else ""
@@ -221,15 +334,19 @@ def show_next(name: str, summary: dict[str, Any], store: str | None = None, *, s
     if best.get("load"):
         imported, _, code = best["load"].partition("\n")
         parts.append((f"or without Warmband, after {imported}:", code))
-    text = Text()
-    for heading, code in parts:
-        text.append(f"{heading}\n", style="bold").append(f"{code}\n")
-    return text.append(how_to_look(name))
+    return code_text(parts)
+
+
+def code_text(parts: Iterable[tuple[str, str]]) -> Text:
+    """Return headings and the code below each."""
+    text = Text("\n").join(Text.assemble((heading, "bold"), "\n", code) for heading, code in parts)
+    text.no_wrap = True
+    return text
 
 
 def how_to_look(name: str) -> str:
-    """The last words on a job, however it ended."""
-    return f"To look again: hpo describe {name}, hpo trials {name}"
+    """Return the last line about a job that has ended."""
+    return f"Details, code and model: hpo describe {name}"
 
 
 def by_hand(trainer: Trainer, values: Mapping[str, Any], channels: Mapping[str, Channel] | None) -> str:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from hpo.observers.progress import Goal, PlainProgress
 from hpo.observers.snippets import as_attached, as_python, as_yaml
-from hpo.observers.summary import by_hand, costs, how_to_look, trained_as
+from hpo.observers.summary import GLUE, Brief, by_hand, code_text, cost_text, costs, ended_text, trained_as
 from hpo.search import Controller, TrialRun, status_of
 from hpo.strategies import Cut, Plan
 from hpo.text import count, details_text, holds_secret, short
@@ -102,44 +102,62 @@ def show_training_plan(plan: Plan, unit: str) -> Text:
     return Text(f"It trains {count(rungs[-1], unit)}, with a checkpoint every {count(rungs[0], unit)}.")
 
 
-def show_training(name: str, status: str, summary: Mapping[str, Any]) -> RenderableType:
-    """The summary of a training as a table for people.
+def show_training(
+    name: str, status: str, summary: Mapping[str, Any], *, resume: str = "", verbose: bool = False
+) -> RenderableType:
+    """Return the summary of a training for people: the few lines that matter, or all that is known.
 
     Args:
         name: the job.
         status: the job's.
         summary: as the record has it.
+        resume: how to resume the job, if that is possible.
+        verbose: show all rows in place of at most `Brief.LINES` lines.
     """
+    reason = str(summary.get("reason") or summary.get("stopped") or "")
+    training = summary.get("training") or {}
+    metrics, details = training.get("metrics") or {}, details_text(training.get("details", {}))
+    logs = [error["logs"] for error in summary.get("errors", ()) if error.get("logs")]
+    known = "worker_seconds" in summary
+    if not verbose:
+        values = ", ".join(f"{metric} {value:.5f}" for metric, value in metrics.items())
+        rows = [
+            *([("found", values)] if values else []),
+            *([("details", details)] if details else []),
+            *([("cost", cost_text(summary))] if known else []),
+            *(("logs", path) for path in logs[:1]),
+        ]
+        return Brief(ended_text(name, status, reason, resume.replace(" ", GLUE)), rows, name)
     table = Table(title=f"{name}: {status}", title_justify="left", show_header=False, box=None, padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    if reason := summary.get("reason") or summary["stopped"]:
-        table.add_row("reason", Text(reason))
-    for error in summary.get("errors", ()):
-        if error.get("logs"):
-            table.add_row("logs", Text(error["logs"]))
-    training = summary.get("training") or {}
-    for metric, value in (training.get("metrics") or {}).items():
-        table.add_row(metric, Text(f"{value:.5f}"))
-    if details := details_text(training.get("details", {})):
-        table.add_row("details", Text(details))
-    for heading, words in costs(summary):
+    rows = [
+        *((heading, words) for heading, words in (("reason", reason), ("to go on", resume)) if words),
+        *(("logs", path) for path in logs),
+        *((metric, f"{value:.5f}") for metric, value in metrics.items()),
+        *([("details", details)] if details else []),
+        *(costs(summary) if known else ()),
+    ]
+    for heading, words in rows:
         table.add_row(heading, Text(words))
     return table
 
 
-def show_model(name: str, summary: Mapping[str, Any], store: str | None = None) -> Text:
-    """Snippets that load a training's model, ready to be copied; print them with `soft_wrap`.
+def show_training_code(name: str, summary: Mapping[str, Any], store: str | None = None) -> Text:
+    """Return the code that loads a training's model and repeats it, ready to be copied; print it with `soft_wrap`.
 
     Args:
         name: the job.
         summary: its summary.
         store: database URL of its record, where that is not the one that is found by itself; one with a password in it
             is not repeated.
+
+    Returns:
+        The code; empty where there is no model.
     """
     training = summary.get("training") or {}
     if not training.get("checkpoint"):
-        return Text(how_to_look(name))
+        return Text()
     secret = bool(store) and holds_secret(str(store))
     hint = ", with the store's URL in WARMBAND_STORE" if secret else ""
     attached = as_attached(name, training["trainer"], None if secret else store, of=MODEL_CLASS)
@@ -156,10 +174,7 @@ def show_model(name: str, summary: Mapping[str, Any], store: str | None = None) 
     ]
     if training.get("command"):
         parts.append(("by hand:", training["command"]))
-    text = Text()
-    for heading, code in parts:
-        text.append(f"{heading}\n", style="bold").append(f"{code}\n")
-    return text.append(how_to_look(name))
+    return code_text(parts)
 
 
 def _behind(metrics: Mapping[str, float]) -> str:

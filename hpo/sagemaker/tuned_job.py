@@ -17,6 +17,7 @@ from hpo.jobs import (
     check_not_there_yet,
     declared,
     dropped,
+    how_to_resume,
 )
 from hpo.observers import show_summary
 from hpo.record import JobRow, Store, is_training, status_and_reason
@@ -27,7 +28,7 @@ from hpo.sagemaker.description import describe
 from hpo.sagemaker.having_model import HasModel
 from hpo.sagemaker.stopped import stop_trial
 from hpo.strategies import Plan
-from hpo.text import parts_text, printer
+from hpo.text import printer
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.trainer import Trainer
 
@@ -138,8 +139,12 @@ class TunedJob(HasModel):
                 break
             time.sleep(_LOOK_SECONDS)
         if job.summary.get("wall_seconds") is not None:
-            metric, search = self.settings.objective_metric_name, parts_text(job.spec)
-            self._console.print(show_summary(job.name, status, metric, job.summary, search=search))
+            stopped = status == "Stopped"
+            resume = how_to_resume(job.name, job.spec, self._store, reason=reason) if stopped else ""
+            summary = {**job.summary, "reason": reason}
+            self._console.print(
+                show_summary(job.name, status, self.settings.objective_metric_name, summary, resume=resume)
+            )
         if status == "Failed":
             raise WarmbandError(f"tuning job {job.name} failed: {reason}")
 

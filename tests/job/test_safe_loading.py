@@ -47,7 +47,7 @@ ALLOWED = {
     # A user's program, and the file that it wrote itself.
     "experiments/programs/sklearn_partial_fit.py": {"joblib", "joblib.load"},
     # What pickles say of a value is hashed, and never read back; the user's program is what it runs.
-    "trainers/script/module/warmband.py": {"marshal", "pickle"},
+    "trainers/script/module/warmband/__init__.py": {"marshal", "pickle"},
     "trainers/script/module/warmband_host.py": {"compile", "exec"},
     # The name of the error that Ray raises where a program cannot be pickled.
     "trainers/gangs/gang.py": {"pickle"},

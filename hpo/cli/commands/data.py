@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hpo.cli.options import AllowCode, AsJson, Command, DataDir, DatasetName, Group
+from hpo.cli.options import AllowCode, AsJson, Command, DataDir, DatasetName, Group, SlowCommand
 from hpo.cli.shell_completion import dataset_names
 
 app = typer.Typer(cls=Group, no_args_is_help=True, help="Datasets that have a name, and a check of any data.")
@@ -41,7 +41,7 @@ def data_fetch(name: DatasetName, data_dir: DataDir = None) -> None:
     typer.echo(f"{name} is at {datasets.fetch(name, data_dir)}")
 
 
-@app.command("check", cls=Command)
+@app.command("check", cls=SlowCommand)
 def data_check(
     what: Annotated[
         list[str],

@@ -59,12 +59,15 @@ def jobs(
 def describe(name: JobName, store: StoreUrl = None, as_json: AsJson = False) -> None:
     """Show a job: what it found, what it used, and what it was made with.
 
+    Below stands the code that uses what it found: its configuration for a
+    job file, for Python and by hand, and the line that loads its model.
+
     With --json, the response of SageMaker's
     DescribeHyperParameterTuningJob, of a single training that of
     DescribeTrainingJob, and a Summary in it.
     """
     from hpo.cli.terminal import show, show_json
-    from hpo.cli.views import job_page
+    from hpo.cli.views import code_of, job_page
     from hpo.record import Store
     from hpo.sagemaker import Snapshot, describe_any
 
@@ -74,6 +77,8 @@ def describe(name: JobName, store: StoreUrl = None, as_json: AsJson = False) -> 
             return
         snapshot = Snapshot.of(opened, opened.job(name))
     show(job_page(snapshot))
+    if code := code_of(snapshot, store):
+        show("", code)
 
 
 def trials(

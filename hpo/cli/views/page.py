@@ -56,6 +56,21 @@ def job_page(snapshot: Snapshot) -> RenderableType:
     return Group(*parts, *(("", failed) if failed else ()))
 
 
+def code_of(snapshot: Snapshot, store: str | None) -> Text:
+    """Return the code that uses what a job found; empty where it has found nothing.
+
+    Args:
+        snapshot: the job.
+        store: database URL of its record, where that is not the one that is found by itself.
+    """
+    from hpo.observers import show_code, show_training_code  # imports Ray
+
+    job = snapshot.job
+    if is_training(job):
+        return show_training_code(job.name, job.summary, store)
+    return show_code(job.name, job.summary, store, strategy=job.spec["strategy"])
+
+
 def _found(snapshot: Snapshot) -> dict[str, RenderableType]:
     spec, best = snapshot.job.spec, snapshot.best
     summary = snapshot.job.summary
@@ -73,8 +88,6 @@ def _found(snapshot: Snapshot) -> dict[str, RenderableType]:
         "best": f"{value}, {best.trial_id} at unit {reached} of {snapshot.job.plan.get('max_resource', reached)}",
         "hyperparameters": settings(best.hyperparameters),
     }
-    if command := (summary.get("best") or {}).get("command"):
-        rows["by hand"] = command
     if snapshot.job.spec.get(EARLIER_BEST) and (overall := snapshot.overall_best):
         where = "of this job" if overall is best else f"of the parent {overall.job}"
         rows["overall best"] = f"{value_text(snapshot.objective(overall))}, {overall.trial_id} {where}"
@@ -107,8 +120,6 @@ def _trained(snapshot: Snapshot) -> dict[str, RenderableType]:
         rows["objective"] = f"{value_text(value)}, the {goal}"
     if details := details_text(trial.details):
         rows["details"] = details
-    if command := (snapshot.job.summary.get("training") or {}).get("command"):
-        rows["by hand"] = command
     return {**rows, **_model(trial)}
 
 

@@ -52,7 +52,7 @@ def test_a_job_whose_every_trial_fails_exits_with_1(monkeypatch, capsys, job: Pa
     ]
     assert run(monkeypatch, "tune", str(job), *(word for key in wrong for word in ("--set", key))) == 1
     error = capsys.readouterr().err
-    assert error.startswith("error: ")
+    assert "\nerror: " in error, "behind the line that the command begins with"
     mentions(error, "tiny", "failed")
     assert "Traceback" not in error
     assert run(monkeypatch, "describe", "tiny") == 0

@@ -104,4 +104,10 @@ def test_the_last_words_are_said_to_their_end(stopped: bool) -> None:
     raised, status, _, _ = run(printed, *callbacks, trials=60 if stopped else 6)
     assert printed.acted
     assert (raised, status) == ((True, "Stopped") if stopped else (False, "Completed"))
-    mentions(printed.getvalue().rstrip().splitlines()[-1], LAST_WORDS, "hpo trials pressed")
+    lines = printed.getvalue().rstrip().splitlines()
+    mentions(lines[-1], LAST_WORDS)
+    resumed = [line for line in lines if "hpo resume pressed" in line]
+    assert len(resumed) == (2 if stopped else 0), "as it is asked to stop, and in the first line of its summary"
+    if stopped:
+        mentions(resumed[0], "Ctrl-C")
+        mentions(resumed[1], "pressed", "Stopped", INTERRUPTED)

@@ -159,7 +159,7 @@ def test_the_best_of_a_job_and_its_parents_is_named(better: bool, store: str, tm
     assert summary["trial"] == overall["TrainingJobName"]
     assert summary["value"] == overall["FinalHyperParameterTuningJobObjectiveMetric"]["Value"]
     console = Console(file=io.StringIO(), width=200)
-    console.print(show_summary(child, "Completed", "validation:auc", described["Summary"]))
+    console.print(show_summary(child, "Completed", "validation:auc", described["Summary"], verbose=True))
     [line] = [text for text in console.file.getvalue().splitlines() if "overall best" in text]  # type: ignore[attr-defined]
     with Store(store) as record:
         page = JobData.read(record, child)

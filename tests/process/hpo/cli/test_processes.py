@@ -37,9 +37,11 @@ def test_an_unknown_key_is_one_line_in_a_terminal(job: Path, home: Path) -> None
     assert done.returncode == 2
     assert done.stdout == ""
     line = len(job.read_text().splitlines())
-    assert done.stderr.startswith("error: ")
+    first, *error = done.stderr.splitlines()
+    mentions(first, "hpo tune", str(job), "Ray")
+    assert error[0].startswith("error: ")
     mentions(done.stderr, str(job), f"line {line}", "tuning.max_parallel_job", "max_parallel_jobs")
-    assert len(done.stderr.splitlines()) == 2, "the file, and what is wrong in it"
+    assert len(error) == 2, "the file, and what is wrong in it"
     assert not home.exists()
 
 
@@ -61,6 +63,31 @@ for words in {commands}:
     done = python("-c", code, environment=environment(home))
     assert done.returncode == 0, done.stderr
     assert [line for line in done.stdout.splitlines() if line.startswith("loaded")] == ["loaded []"] * len(commands)
+
+
+def test_what_loads_ray_says_so_before(home: Path) -> None:
+    home.mkdir()
+    code = """
+import sys
+from hpo.cli import main
+
+class Watched:
+    def write(self, text):
+        sys.stdout.write(f"{'ray' in sys.modules} {text}")
+
+    def flush(self):
+        pass
+
+    def isatty(self):
+        return False
+
+sys.stderr = Watched()
+sys.argv = ["hpo", "data", "check", "bank-marketing-synthetic"]
+main()
+"""
+    done = python("-c", code, environment=environment(home))
+    assert done.returncode == 0, done.stdout
+    mentions(done.stdout.splitlines()[0], "False", "hpo data check", "Ray")
 
 
 def test_a_bad_job_file_is_refused_without_waiting_for_ray(job: Path, home: Path) -> None:
@@ -116,7 +143,8 @@ def test_ctrl_c_exits_with_130_and_says_nothing_more(home: Path) -> None:
         assert waiting.stdout is not None
         mentions(waiting.stdout.readline(), "busy")
         waiting.send_signal(signal.SIGINT)
-        assert waiting.communicate(timeout=60) == ("", "")
+        out, errors = waiting.communicate(timeout=60)
+        assert (out, len(errors.splitlines())) == ("", 1), "the line that the command began with"
         assert waiting.returncode == 130
     finally:
         waiting.kill()

@@ -31,10 +31,10 @@ def test_the_first_asks_the_job_to_stop_and_the_second_raises_once() -> None:
 def test_what_comes_before_the_job_is_there_is_kept_for_it() -> None:
     said: list[str] = []
     asked: list[str] = []
-    with Interrupts(said.append) as interrupts:
+    with Interrupts(said.append, "hpo resume job") as interrupts:
         press()
         (line,) = said
-        mentions(line, "Ctrl-C")
+        mentions(line, "Ctrl-C", "hpo resume job")
         with interrupts.under_way():
             interrupts.stops(asked.append)
     assert asked == [INTERRUPTED]

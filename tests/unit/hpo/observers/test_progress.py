@@ -15,7 +15,7 @@ from hpo.cost.limits import Limits
 from hpo.cost.throughput import Countdown
 from hpo.observers.live_view import LiveProgress, watcher_for
 from hpo.observers.progress import Goal, PlainProgress
-from hpo.search.observer import INTERRUPTED
+from hpo.search.observer import INTERRUPTED, STOP_REQUESTED, TERMINATED
 from hpo.search.trial import UNTUNED
 from hpo.text import clock_time, first_line, in_bytes, packed, roughly
 from tests.support.refusals import mentions, missing_names
@@ -118,6 +118,19 @@ def test_after_ctrl_c_it_says_what_a_second_one_does() -> None:
         watcher.progress(state)
     (line,) = [line for line in lines if INTERRUPTED in line]
     mentions(line.replace(INTERRUPTED, ""), "15 s", "Ctrl-C")
+    assert "resume" not in line
+
+
+@pytest.mark.parametrize(
+    ("reason", "named"),
+    [(INTERRUPTED, True), (TERMINATED, True), (STOP_REQUESTED, True), ("max_cost reached: 2 EUR of 2 EUR", False)],
+)
+def test_who_stops_a_job_is_told_at_once_how_to_resume_it(reason: str, named: bool) -> None:
+    lines: list[str] = []
+    watcher = PlainProgress(replace(GOAL, resume="hpo resume job"), lines.append)
+    watcher.progress(replace(simulate()[0].state, stopped=reason, gangs_busy=2))
+    (line,) = [line for line in lines if reason in line]
+    assert ("hpo resume job" in line) == named
 
 
 # ---- which of the two

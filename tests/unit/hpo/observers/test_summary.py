@@ -14,7 +14,7 @@ from rich.console import Console, RenderableType
 
 from hpo.cost.limits import Limits
 from hpo.cost.prices import Tariff
-from hpo.observers.summary import show_next, show_plan, show_summary, summarize
+from hpo.observers.summary import Brief, show_code, show_plan, show_summary, summarize
 from hpo.record.tables import encode
 from hpo.search.trial import UNTUNED
 from hpo.strategies.hyperband import lay_out, run_all
@@ -60,7 +60,7 @@ def shown(status: str = "Completed", **options: Any) -> tuple[str, dict[str, Any
     """A simulated job's summary: as text, and as the record keeps it."""
     controller, _, _ = simulate(**options)
     summary = summarize(controller, options.get("plan", PLAN), lambda value: None, TRAINER)
-    return printed(show_summary("job", status, METRIC, summary)), summary
+    return printed(show_summary("job", status, METRIC, summary, verbose=True)), summary
 
 
 # ---- before
@@ -124,14 +124,14 @@ def test_money_stands_behind_worker_seconds_where_there_are_prices() -> None:
 def test_a_summary_of_an_older_warmband_can_be_shown() -> None:
     _, summary = shown()
     older = {name: value for name, value in summary.items() if name not in ("cost", "forecast")}
-    assert "worker-seconds" in rows(printed(show_summary("job", "Completed", METRIC, older)))["billed"]
+    assert "worker-seconds" in rows(printed(show_summary("job", "Completed", METRIC, older, verbose=True)))["billed"]
 
 
 def test_the_noise_of_the_objective_is_said_where_it_is_known() -> None:
     controller, _, _ = simulate()
     summary = summarize(controller, PLAN, lambda value: value / 50, TRAINER)
     assert summary["best"]["standard_error"] == summary["best"]["value"] / 50
-    best = rows(printed(show_summary("job", "Completed", METRIC, summary)))["best"]
+    best = rows(printed(show_summary("job", "Completed", METRIC, summary, verbose=True)))["best"]
     mentions(best, "standard error", METRIC, f"{summary['best']['standard_error']:.4f}")
     assert "standard error" not in shown()[0]
 
@@ -141,7 +141,7 @@ def test_the_same_metric_on_other_rows_stands_beside() -> None:
     summary = summarize(controller, PLAN, lambda value: None, TRAINER)
     value = summary["best"]["value"]
     summary["best"]["metrics"] = {"test:auc": 0.125, METRIC: value, "test:logloss": 0.5}
-    found = rows(printed(show_summary("job", "Completed", METRIC, summary)))
+    found = rows(printed(show_summary("job", "Completed", METRIC, summary, verbose=True)))
     mentions(found["best"], f"{METRIC} {value:.5f}", "test:auc 0.12500")
     assert "logloss" not in found["best"]
 
@@ -208,10 +208,10 @@ def test_square_brackets_are_printed_as_they_are() -> None:
     summary = summarize(controller, PLAN, lambda value: None, TRAINER)
     summary["best"]["hyperparameters"] = {"booster": "[gbtree]"}
     summary["best"]["checkpoint"] = "/jobs/[a]/000030"
-    found = rows(printed(show_summary("job", "Completed", METRIC, summary)))
+    found = rows(printed(show_summary("job", "Completed", METRIC, summary, verbose=True)))
     mentions(found["un-tuned"], "failed", "[bold] is in [/no/such/file]")
     assert found["best"].endswith("booster=[gbtree]")
-    assert "/jobs/[a]/000030" in printed(show_next("job", summary))
+    assert "/jobs/[a]/000030" in printed(show_code("job", summary))
 
 
 def test_an_untuned_run_without_a_value_says_that() -> None:
@@ -223,12 +223,12 @@ def test_an_untuned_run_without_a_value_says_that() -> None:
 
 def test_details_of_the_best_have_a_line_where_they_are_short() -> None:
     _, summary = shown()
-    before = rows(printed(show_summary("job", "Completed", METRIC, summary)))
+    before = rows(printed(show_summary("job", "Completed", METRIC, summary, verbose=True)))
     summary["best"]["details"] = {"staleness": {"0": 12, "1": 4}, "bytes": 1024, "waited": 0.12345}
-    text = printed(show_summary("job", "Completed", METRIC, summary))
+    text = printed(show_summary("job", "Completed", METRIC, summary, verbose=True))
     assert "staleness (0 12, 1 4), bytes 1024, waited 0.1235" in text
     summary["best"]["details"] = {"staleness": {str(number): 1 for number in range(40)}}
-    assert rows(printed(show_summary("job", "Completed", METRIC, summary))) == before
+    assert rows(printed(show_summary("job", "Completed", METRIC, summary, verbose=True))) == before
 
 
 def test_trials_that_diverged_are_counted_as_that() -> None:
@@ -250,8 +250,7 @@ def test_a_job_without_a_finite_value_has_no_best() -> None:
     text, summary = shown(curve=lambda assignment, step: math.nan)
     assert summary["best"] is None
     mentions(rows(text)["best"], "none", "finite")
-    following = mentions(show_next("job", summary).plain, "hpo describe job", "hpo trials job")
-    assert "hyperparameters" not in following
+    assert not show_code("job", summary)
 
 
 def test_a_job_that_did_nothing_says_so() -> None:
@@ -281,7 +280,7 @@ def test_rows_that_other_parts_of_a_job_fill_in() -> None:
     summary["reason"] = "the target value was reached"
     summary["probe"] = {"verdict": "one worker would be faster"}
     summary["checkpoints"] = {"kept": 5, "kept_bytes": 1_230_000, "written_bytes": 9_800_000}
-    found = rows(printed(show_summary("job", "Completed", METRIC, summary)))
+    found = rows(printed(show_summary("job", "Completed", METRIC, summary, verbose=True)))
     assert found["reason"] == "the target value was reached"
     assert found["probe"] == "one worker would be faster"
     mentions(found["checkpoints"], "5 kept", "1.2 MB", "9.8 MB")
@@ -293,7 +292,7 @@ def test_the_first_distinct_errors_are_shown() -> None:
         {"error": "max_depth [x] is -3\nTraceback ...", "trials": 7, "first": "job-001", "logs": "/logs"},
         {"error": "out of memory", "trials": 1, "first": "job-004", "logs": ""},
     ]
-    found = rows(printed(show_summary("job", "Failed", METRIC, summary)))["trials"]
+    found = rows(printed(show_summary("job", "Failed", METRIC, summary, verbose=True)))["trials"]
     mentions(found, "7 trials", "job-001", "max_depth [x] is -3", "/logs", "1 trial", "job-004", "out of memory")
 
 
@@ -303,13 +302,14 @@ def test_the_first_distinct_errors_are_shown() -> None:
 def block(text: str, start: str) -> str:
     """The lines from one that begins so, up to the next heading."""
     lines = text[text.index(start) :].splitlines()
-    end = next(at for at, line in enumerate(lines) if line.endswith(":") and not line.startswith(" "))
+    ends = (at for at, line in enumerate(lines) if line.endswith(":") and not line.startswith(" "))
+    end = next(ends, len(lines))
     return "\n".join(lines[:end])
 
 
 def test_the_best_configuration_can_be_pasted_into_a_job_file() -> None:
     _, summary = shown(static=TRAINER.hyperparameters)
-    text = show_next("job", summary).plain
+    text = show_code("job", summary).plain
     pasted = block(text, "  hyperparameters:")
     found = load(f"trainer:\n  type: xgboost\n{pasted}")["trainer"]["hyperparameters"]
     best = summary["best"]["hyperparameters"]
@@ -319,7 +319,7 @@ def test_the_best_configuration_can_be_pasted_into_a_job_file() -> None:
 
 def test_the_best_configuration_can_be_pasted_into_python() -> None:
     _, summary = shown(static=TRAINER.hyperparameters)
-    text = show_next("job", summary).plain
+    text = show_code("job", summary).plain
     names: dict[str, Any] = {}
     exec(block(text, "from trainers import"), names)
     trainer = names["trainer"]
@@ -336,7 +336,7 @@ class OwnTrainer(XGBoostTrainer):
 def test_a_trainer_of_a_users_own_can_be_pasted_too() -> None:
     _, summary = shown()
     summary["best"]["trainer"] = OwnTrainer(hyperparameters={"eta": 0.1}).to_json()
-    text = show_next("job", summary).plain
+    text = show_code("job", summary).plain
     names: dict[str, Any] = {}
     exec(block(text, "from trainers import"), names)
     assert type(names["trainer"]) is OwnTrainer
@@ -354,29 +354,77 @@ def test_the_length_stands_under_the_name_that_was_given() -> None:
 
 def test_how_the_model_is_loaded() -> None:
     _, summary = shown()
-    text = show_next("job", summary).plain
+    text = show_code("job", summary).plain
     assert "HyperparameterTuner.attach('job').best_estimator().model()" in text
     assert summary["best"]["checkpoint"] in text
-    assert "attach('job', store='sqlite:///x.db')" in show_next("job", summary, "sqlite:///x.db").plain
+    assert "attach('job', store='sqlite:///x.db')" in show_code("job", summary, "sqlite:///x.db").plain
     for secret in ("postgresql://me:planted@host/db", "postgresql://me@host/db?password=planted"):
-        text = show_next("job", summary, secret).plain
+        text = show_code("job", summary, secret).plain
         assert "planted" not in text
         mentions(text, "WARMBAND_STORE")
         assert "HyperparameterTuner.attach('job').best_estimator().model()" in text
     assert (
-        "attach('job', store='postgresql://me@host/db')" in show_next("job", summary, "postgresql://me@host/db").plain
+        "attach('job', store='postgresql://me@host/db')" in show_code("job", summary, "postgresql://me@host/db").plain
     )
     assert "xgboost.Booster" in text
-    assert "xgboost.Booster" not in show_next("job", shown(storage_path="s3://bucket")[1]).plain
+    assert "xgboost.Booster" not in show_code("job", shown(storage_path="s3://bucket")[1]).plain
 
 
-def test_summary_and_next_steps_fit_one_screen() -> None:
-    """Of a window of 40 lines, with seven tuned values of full length."""
-    controller, _, _ = simulate()
-    static = {"objective": "binary:logistic", "eval_metric": "auc", "num_round": 150, "eta": 0.3}
-    summary = summarize(controller, PLAN, lambda value: 0.018, XGBoostTrainer(hyperparameters=static))
-    for number in range(7):
+# ---- in brief
+
+
+def brief(summary: dict[str, Any], status: str = "Completed", width: int = 80, **options: Any) -> list[str]:
+    """The lines of the summary that everybody gets."""
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    console.print(show_summary("job", status, METRIC, summary, **options))
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert all(len(line) <= width for line in lines)
+    assert len(lines) <= Brief.LINES
+    return [line.rstrip() for line in lines]
+
+
+def test_the_brief_summary_says_the_best_the_untuned_and_the_cost_first() -> None:
+    _, summary = shown(limits=Limits(tariff=Tariff(per_worker_hour=36.0, currency="EUR")))
+    lines, best = brief(summary), summary["best"]
+    mentions(lines[0], "job", "Completed")
+    mentions(lines[1], f"{best['value']:.5f}")
+    mentions(lines[2], best["trial"], 30, f"eta={best['hyperparameters']['eta']:.4g}")
+    mentions(lines[3], "un-tuned", f"{summary['untuned']['value']:.5f}")
+    mentions(lines[4], f"{sum(summary['worker_seconds'].values()):.1f} worker-seconds", "EUR")
+    mentions(lines[-1], "hpo describe job")
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 120, 320])
+def test_the_brief_summary_has_eight_lines_whatever_there_is_to_say(width: int) -> None:
+    _, summary = shown()
+    for number in range(40):
         summary["best"]["hyperparameters"][f"colsample_by_{number}"] = 0.12345678901234567 + number
-        summary["best"]["trainer"]["hyperparameters"][f"colsample_by_{number}"] = 0.12345678901234567 + number
-    text = printed(show_summary("job", "Completed", METRIC, summary)) + show_next("job", summary).plain
-    assert len(text.splitlines()) <= 40
+    summary["best"]["standard_error"] = 0.018
+    summary["errors"] = [{"error": "max_depth " * 40, "trials": 7, "first": "job-001", "logs": "/logs" * 60}] * 3
+    summary["overall_best"] = {"job": "parent", "trial": "parent-001", "value": 1.0, "resource": 3}
+    summary["reason"] = "interrupted by Ctrl-C\nin the middle " * 9
+    lines = brief(summary, "Stopped", width, resume="hpo resume job")
+    mentions(lines[0], "job", "Stopped")
+    assert any(line.startswith("best") for line in lines)
+    assert any(line.startswith("cost") for line in lines)
+
+
+def test_rows_are_wrapped_between_words_while_there_is_room() -> None:
+    _, summary = shown()
+    for number in range(3):
+        summary["best"]["hyperparameters"][f"colsample_by_{number}"] = 0.125 + number
+    lines = brief(summary)
+    mentions(lines[3], "colsample_by_2=2.125")
+    assert not any(line.endswith("...") for line in lines)
+
+
+def test_a_job_that_was_stopped_says_in_the_first_line_how_it_is_resumed() -> None:
+    _, summary = shown()
+    summary["reason"] = "interrupted by Ctrl-C"
+    mentions(brief(summary, "Stopped", resume="hpo resume job")[0], "Ctrl-C", "hpo resume job")
+    assert "resume" not in " ".join(brief(summary, "Stopped"))
+    assert brief(summary, "Stopped", 50, resume="hpo resume job")[1] == "hpo resume job"
+
+
+def test_a_job_that_ended_before_it_had_found_anything_says_what_it_knows() -> None:
+    mentions(brief({"probe": {}, "reason": "no storage"}, "Stopped")[0], "job", "Stopped", "no storage")

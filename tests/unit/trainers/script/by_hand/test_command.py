@@ -65,7 +65,7 @@ def test_it_has_the_variables_that_the_program_names(tmp_path: Path) -> None:
     assert "warmband_run=$(mktemp -d)" in command
     assert 'SM_MODEL_DIR="${warmband_run}"/model' in command
     [modules] = [word.removeprefix("PYTHONPATH=") for word in words if word.startswith("PYTHONPATH=")]
-    assert Path(modules.split(":")[0], "warmband.py").exists()
+    assert Path(modules.split(":")[0], "warmband", "__init__.py").exists()
     assert not any(word.startswith(("SM_HP_EPOCHS", "SM_CHECKPOINT_DIR")) for word in words)
     every = trainer(tmp_path, "os.environ['SM_HP_' + name.upper()]").command_line({"lr": 0.1, "epochs": 3})
     assert {"SM_HP_LR=0.1", "SM_HP_EPOCHS=3"} <= set(shlex.split(every))

@@ -1,4 +1,9 @@
-"""What a program says to Warmband; without dependencies, and without effect where Warmband does not run the program."""
+"""Functions that a program calls, such as `report`, without effect where Warmband does not run the program.
+
+The package needs nothing but Python: a job puts it on the path of programs whose environment has no Warmband. An
+installation of Warmband has it too, and there it also has the public names of `hpo` and `trainers`, such as
+`warmband.HyperparameterTuner`, each loaded when it is first used.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ import argparse
 import copy
 import functools
 import hashlib
+import importlib
 import json
 import marshal
 import math
@@ -35,6 +41,9 @@ _GIVEN = "WARMBAND_GIVEN_RANKS"
 """The variable with the ranks that the launcher itself was given; see `warmband_rank`."""
 _VALUES = 4
 """Values that `keep` has of one function: those of the arguments used last."""
+
+_INSTALLED = ("hpo", "trainers")
+"""Packages whose public names are also names of this one."""
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -130,6 +139,23 @@ def keep(function: Callable[_P, _R]) -> Callable[_P, _R]:
         return values[key].handed()  # type: ignore[no-any-return]  # what the function gave
 
     return kept
+
+
+def __getattr__(name: str) -> Any:
+    """Return a public name of the packages of `_INSTALLED`.
+
+    Raises:
+        AttributeError: there is none, or Warmband is not installed in the program's environment.
+    """
+    for package in () if name.startswith("__") else _INSTALLED:
+        with suppress(ModuleNotFoundError):
+            module = importlib.import_module(package)
+            if name in getattr(module, "__all__", ()):
+                return getattr(module, name)
+    raise AttributeError(
+        f"module 'warmband' has no attribute {name!r}; it has {', '.join(__all__)}, and the public names of "
+        f"{' and '.join(_INSTALLED)} where Warmband is installed"
+    )
 
 
 @dataclass
