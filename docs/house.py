@@ -124,6 +124,7 @@ HOUSE = {
         "lazy",
         "loopback",
         "metrics",
+        "plain",
         "checking",
         "errors",
     ),

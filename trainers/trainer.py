@@ -26,12 +26,14 @@ from trainers.gangs import (
     check_scaling,
     cores,
     labels_of,
+    plain_scaling,
     range_of,
     recorded_scaling,
     resources_per_worker,
     workers_of,
 )
 from trainers.length import Length, no_length
+from trainers.plain import plain
 from trainers.process import code_named, name_of
 from trainers.result import TrainingResult, serve_alone, whole_training
 
@@ -49,7 +51,8 @@ class Trainer(Reads, ABC):
             `placement_strategy`, `accelerator_type`, `label_selector`. With `num_workers=(2, 4)` a gang has as many as
             there is room for when it starts, and fewer where it loses some. With `num_workers=0` all happens in this
             process, without Ray, on as many cores as it may use or `resources_per_worker={"CPU": n}` says.
-        hyperparameters: static values; a tuner's override them.
+        hyperparameters: static values; a tuner's override them. They become plain Python values, as
+            `trainers.plain.plain` says.
 
     Raises:
         ConfigurationError: a value is wrong.
@@ -79,8 +82,10 @@ class Trainer(Reads, ABC):
         if not isinstance(hyperparameters, Mapping | None):
             raise ConfigurationError(f"hyperparameters are {hyperparameters!r}; give a dict, such as {{'eta': 0.3}}")
         self.scaling = ScalingConfig(num_workers=1) if scaling is None else scaling
-        self.hyperparameters = dict(hyperparameters or {})
+        self.hyperparameters: dict[str, Any] = plain(hyperparameters or {}, "hyperparameters")
         self.checkpoint, self._manifest, self._missing = "", UNKNOWN, ""
+        if isinstance(self.scaling, ScalingConfig):
+            self.scaling = plain_scaling(self.scaling)
         check_scaling(self.scaling, elastic=self.may_be_elastic)
         check_resources(self.scaling)
         self._check_length()
@@ -439,7 +444,7 @@ class Trainer(Reads, ABC):
             "trainer": type(self).__name__ if self._builtin else name_of(type(self)),
             "scaling": recorded_scaling(self.scaling),
             "hyperparameters": self.hyperparameters,
-            "options": self.options,
+            "options": plain(self.options, type(self).__name__),
             **({"code": code} if (code := self.code()) else {}),
         }
 

@@ -13,6 +13,7 @@ from hpo.yaml_core import load
 from trainers.checking import did_you_mean, is_number, nearest
 from trainers.errors import ConfigurationError
 from trainers.home import home
+from trainers.plain import plain_scalar
 
 GB = 1e9
 """Bytes; Ray counts a worker's memory in bytes."""
@@ -135,6 +136,8 @@ class Prices:
     spot_discount: float = 0.0
 
     def __post_init__(self) -> None:
+        for each in (*_RATES, "currency", "spot_discount"):
+            object.__setattr__(self, each, plain_scalar(getattr(self, each)))
         for each in _RATES:
             _check_amount(each, getattr(self, each))
         if not isinstance(self.instance, Instance | None):

@@ -29,6 +29,7 @@ from hpo.forks.fork import Fork
 from hpo.forks.global_random import seeded
 from hpo.strategies import RESOURCE, Cut, Guard, check_population
 from trainers.errors import ConfigurationError
+from trainers.plain import plain_scalar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +182,7 @@ class Population(TrialScheduler):
         shown = Trial("warmband", trial_id=trial.trial_id, config=dict(trial.config), stub=True)
         self._members[trial.trial_id] = self._of[trial.trial_id] = _Member(shown=shown, trial=trial)
         self._guard.tell(self._who, f"on_trial_add of {trial.trial_id}", partial(self._add, shown), None)
-        shown.set_config({name: _plain(value) for name, value in shown.config.items()})
+        shown.set_config({name: plain_scalar(value) for name, value in shown.config.items()})
         drawn = self._within(shown.config)  # A hyperparameter whose condition is not met is none of the trial's.
         trial.config.update({name: value for name, value in drawn.items() if name not in trial.config})
 
@@ -270,7 +271,7 @@ class Population(TrialScheduler):
         for each in self._members.values():
             place = each.checkpoint
             if place is not None and place.member != each.shown.trial_id:
-                config = {name: _plain(value) for name, value in each.shown.config.items()}
+                config = {name: plain_scalar(value) for name, value in each.shown.config.items()}
                 each.shown.set_config(dict(config))
                 each.checkpoint = None
                 self._forks.append(
@@ -289,8 +290,3 @@ class Population(TrialScheduler):
 
 def _raised(error: ConfigurationError) -> None:
     raise error
-
-
-def _plain(value: Any) -> Any:
-    """A NumPy scalar as Python's own."""
-    return value.item() if hasattr(value, "item") else value

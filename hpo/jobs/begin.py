@@ -30,6 +30,7 @@ from hpo.text import printer, strategy_name
 from trainers import storage
 from trainers.channels import Channel
 from trainers.home import home
+from trainers.plain import plain_scalar
 
 if TYPE_CHECKING:
     from hpo.suggestions import Observation
@@ -85,7 +86,7 @@ class NewJob:
         Raises:
             ConfigurationError, DataError: what is wrong.
         """
-        name = new_name(settings) if name is None else name
+        name = new_name(settings) if name is None else plain_scalar(name)
         check_job_name(name, longest_name)
         with Store(store) as record:
             check_name_free(name, (job.name for job in record.jobs()), record.url)

@@ -25,6 +25,7 @@ from hpo.strategies import (
 )
 from hpo.text import count, enumerated, money
 from trainers.errors import ConfigurationError, LeaseError
+from trainers.plain import plain_scalar
 
 if TYPE_CHECKING:
     from hpo.search import Before
@@ -61,6 +62,7 @@ def raised(job: JobRow, limits: Mapping[str, Any], *, before: Before, begun: int
         ConfigurationError: one of them is no limit, or not a larger one than the job has; or more of it would not let
             the job go on.
     """
+    limits = {name: plain_scalar(value) for name, value in limits.items()}
     for name, value in limits.items():
         if name not in LIMITS:
             raise ConfigurationError(cannot_be_made(name, repr(value), LIMITS))

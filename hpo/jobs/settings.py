@@ -43,6 +43,7 @@ from hpo.strategies import (
 )
 from trainers.errors import ConfigurationError
 from trainers.length import no_length
+from trainers.plain import plain, plain_scalar
 from trainers.registry import trainer_from_json
 from trainers.trainer import Trainer
 from trainers.tunable import late_obstacle
@@ -136,6 +137,10 @@ class JobSettings:
     """The strategy itself, made with its configuration."""
 
     def __post_init__(self) -> None:
+        for name in _GIVEN_PLAIN:
+            object.__setattr__(self, name, _plain(name, getattr(self, name)))
+        if isinstance(self.ranges, Mapping):
+            object.__setattr__(self, "ranges", {plain_scalar(name): bounds for name, bounds in self.ranges.items()})
         self._choose()
         check_arguments(**{each.name: getattr(self, each.name) for each in fields(self) if each.name in CHECKED})
         options = complete(self.options)
@@ -332,6 +337,14 @@ class JobSettings:
             planned=Plan.from_json(job.plan) if job.plan else None,
             **{name: spec[name] for name in _PLAIN if name in spec},
         )
+
+
+_GIVEN_PLAIN = (*_PLAIN, "objective_metric_name", "random_seed", "tags", "takes_effect", "autotune", "options")
+"""The settings that become plain Python values before anything reads them."""
+
+
+def _plain(name: str, value: Any) -> Any:
+    return plain(value, name) if isinstance(value, Mapping | list | tuple) else plain_scalar(value)
 
 
 CHOSEN = (

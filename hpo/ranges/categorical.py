@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from hpo.ranges.values import (
     Scalar,
     When,
     condition,
     either,
-    plain,
     same,
     scalar,
     when_as_strings,
@@ -23,6 +20,7 @@ from hpo.ranges.values import (
     within,
 )
 from trainers.errors import ConfigurationError
+from trainers.plain import plain_scalar
 
 if TYPE_CHECKING:
     from ray.tune.search.sample import Domain
@@ -47,9 +45,9 @@ class CategoricalParameter:
 
     def __init__(self, values: Sequence[Scalar] | Scalar, *, when: When | None = None) -> None:
         choices: Any = values
-        if isinstance(choices, np.ndarray):
+        if hasattr(choices, "tolist"):
             choices = choices.tolist()
-        if choices is None or isinstance(choices, (str, Real, np.generic)):
+        if choices is None or isinstance(choices, str | Real):
             choices = [choices]
         # A set has no order of its own, and the order decides what a seed draws.
         if not isinstance(choices, Sequence) or isinstance(choices, (bytes, bytearray)):
@@ -136,7 +134,7 @@ class CategoricalParameter:
 
     def _own(self, value: object) -> list[Scalar]:
         """The value of this range that is the same, in type too; empty where there is none."""
-        wanted = plain(value)
+        wanted = plain_scalar(value)
         return [own for own in self.values if same(wanted, own)]
 
     @property

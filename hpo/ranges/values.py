@@ -8,10 +8,9 @@ from contextlib import suppress
 from numbers import Real
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from trainers.checking import shown
 from trainers.errors import ConfigurationError
+from trainers.plain import is_text, plain_scalar
 
 Scalar: TypeAlias = bool | int | float | str | None
 
@@ -27,9 +26,10 @@ _MOST_BITS = 64
 
 def real(what: str, value: object) -> float:
     """A finite number as a float; `what` says in errors which it is."""
-    if isinstance(value, Real) and not isinstance(value, bool):
+    own = plain_scalar(value)
+    if isinstance(own, Real) and not isinstance(own, bool):
         with suppress(OverflowError):
-            number = float(value)
+            number = float(own)
             if math.isfinite(number):
                 return number
     raise ConfigurationError(f"{what} is {shown(value)}; give a finite number")
@@ -37,7 +37,8 @@ def real(what: str, value: object) -> float:
 
 def whole(what: str, value: object) -> int:
     """A whole number as an int; `what` says in errors which it is."""
-    number = int(value) if isinstance(value, int) and not isinstance(value, bool) else real(what, value)
+    own = plain_scalar(value)
+    number = int(own) if isinstance(own, int) and not isinstance(own, bool) else real(what, own)
     if number != int(number):
         raise ConfigurationError(f"{what} is {shown(value)}; give a whole number")
     if abs(number) > LARGEST_INTEGER:
@@ -68,23 +69,18 @@ def either(values: Sequence[object]) -> str:
     return f"{', '.join(rest)} or {last}" if rest else last
 
 
-def plain(value: object) -> object:
-    """A NumPy scalar as Python's own."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def scalar(what: str, value: object) -> Scalar:
     """None, a boolean, a number or a string, of Python's own types; `what` says in errors which it is."""
-    own = plain(value)
+    own: Scalar = plain_scalar(value)
     if isinstance(own, float) and not math.isfinite(own):
         raise ConfigurationError(f"{what} is {value!r}; give a finite number")
     if isinstance(own, int) and own.bit_length() > _MOST_BITS:
         raise ConfigurationError(f"{what} is {shown(own)}; give a number of at most {_MOST_BITS} bits")
-    if isinstance(own, str) and ("\0" in own or any("\ud800" <= letter <= "\udfff" for letter in own)):
+    if isinstance(own, str) and not is_text(own):
         raise ConfigurationError(f"{what} is {value!r}; give text that UTF-8 can say, without NUL")
     # Exactly these types: an enum's member, though it is a string, would come back from the record as another type.
     if own is None or type(own) in (bool, int, float, str):
-        return own  # type: ignore[return-value]
+        return own
     raise ConfigurationError(f"{what} is {value!r}; give None, a boolean, a number or a string")
 
 

@@ -14,6 +14,7 @@ from hpo.strategies.hyperband import MOST_JOBS, MOST_RESOURCE, Bracket, Plan
 from hpo.strategies.median_rule import without_median_rule
 from trainers.checking import check_whole, is_number, shown
 from trainers.errors import ConfigurationError
+from trainers.plain import plain_scalar
 
 if TYPE_CHECKING:
     from hpo.suggestions import Convergence
@@ -50,7 +51,9 @@ class TuningJobCompletionCriteriaConfig:
         complete_on_convergence: bool | None = None,
         target_objective_metric_value: float | None = None,
     ) -> None:
-        count, target = max_number_of_training_jobs_not_improving, target_objective_metric_value
+        count = plain_scalar(max_number_of_training_jobs_not_improving)
+        target = plain_scalar(target_objective_metric_value)
+        complete_on_convergence = plain_scalar(complete_on_convergence)
         check_whole("max_number_of_training_jobs_not_improving", count, 3)
         if not isinstance(complete_on_convergence, bool | None):
             raise ConfigurationError(f"complete_on_convergence is {complete_on_convergence!r}; give True or False")

@@ -11,6 +11,7 @@ from hpo.strategies.random_strategy import length
 from hpo.strategies.strategy import Prepared, Strategy, Task
 from trainers.checking import check_whole
 from trainers.errors import ConfigurationError
+from trainers.plain import plain_scalar
 
 CHECKPOINTS = 10
 """Into how many parts checkpoints divide a training where nothing is said."""
@@ -31,8 +32,8 @@ class TrainingStrategy(Strategy):
     """
 
     def __init__(self, checkpoint_every: int | None = None) -> None:
-        check_whole("checkpoint_every", checkpoint_every, 1)
-        self._every = checkpoint_every
+        self._every: int | None = plain_scalar(checkpoint_every)
+        check_whole("checkpoint_every", self._every, 1)
 
     trains_once = True
 

@@ -14,6 +14,7 @@ from hpo.strategies.hyperband import Plan
 from hpo.text import enumerated
 from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
+from trainers.plain import plain_scalar
 
 if TYPE_CHECKING:
     from hpo.suggestions import Observation
@@ -53,7 +54,7 @@ class WarmStartConfig:
                 f"{did_you_mean(kind, known)}"
             )
         given: Any = [parents] if isinstance(parents, str) else parents
-        listed: list[Any] = list(given) if isinstance(given, Iterable) else [None]
+        listed: list[Any] = list(map(plain_scalar, given)) if isinstance(given, Iterable) else [None]
         if not all(isinstance(name, str) and name for name in listed):
             raise ConfigurationError(f"WarmStartConfig: parents is {parents!r}; give the names of jobs")
         names = set(listed)

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         check_scaling as check_scaling,
         check_workers as check_workers,
         labels_of as labels_of,
+        plain_scaling as plain_scaling,
         range_of as range_of,
         recorded_scaling as recorded_scaling,
         resources_per_worker as resources_per_worker,

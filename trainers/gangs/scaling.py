@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ray.train import ScalingConfig
@@ -12,6 +13,7 @@ from ray.train import ScalingConfig
 from trainers.checking import check_whole, is_number, is_whole, shown
 from trainers.errors import ConfigurationError
 from trainers.gangs.messages import AUTO, WORKERS
+from trainers.plain import plain_scalar
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
@@ -102,6 +104,24 @@ def check_scaling(scaling: ScalingConfig, *, elastic: bool) -> None:
         f"ScalingConfig(num_workers={shown(workers)}) does not make a gang; give a whole number, 1 or more, or 0 to "
         "train in this process, or (least, most) for a gang that goes on with fewer"
     )
+
+
+def plain_scaling(scaling: ScalingConfig) -> ScalingConfig:
+    """Return a ScalingConfig whose numbers are Python's own; the same one where they are."""
+    workers: Any = scaling.num_workers
+    resources: Any = scaling.resources_per_worker
+    several, named = isinstance(workers, tuple), isinstance(resources, Mapping)
+    numbers = [*(workers if several else [workers]), *(resources.values() if named else ()), scaling.use_gpu]
+    if all(plain_scalar(number) is number for number in numbers):
+        return scaling
+    changes: dict[str, Any] = {
+        "num_workers": tuple(map(plain_scalar, workers)) if several else plain_scalar(workers),
+        "use_gpu": plain_scalar(scaling.use_gpu),
+        "resources_per_worker": {name: plain_scalar(amount) for name, amount in resources.items()}
+        if named
+        else resources,
+    }
+    return replace(scaling, **changes)
 
 
 def recorded_scaling(scaling: ScalingConfig) -> dict[str, Any]:

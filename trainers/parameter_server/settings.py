@@ -122,21 +122,19 @@ def server_resources(given: Any) -> dict[str, float]:
 
 
 def _whole(name: str, value: Any, least: int) -> int:
-    number = value.item() if hasattr(value, "item") else value
-    check_whole(f"hyperparameter {name!r}", number, least)
-    return int(number)
+    check_whole(f"hyperparameter {name!r}", value, least)
+    return int(value)
 
 
 def _delays(value: Any, workers: int) -> tuple[float, ...]:
-    listed = value.tolist() if hasattr(value, "tolist") else value
-    if isinstance(listed, Sequence) and not isinstance(listed, str):
-        if len(listed) != workers:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        if len(value) != workers:
             raise ConfigurationError(
-                f"hyperparameter 'delay_ms' is {value!r}, a list of {len(listed)}, for {workers} workers; "
+                f"hyperparameter 'delay_ms' is {value!r}, a list of {len(value)}, for {workers} workers; "
                 "give one number for all, or a list with one for each"
             )
-        return tuple(_delay(value, one) for one in listed)
-    return (_delay(value, listed),) * workers
+        return tuple(_delay(value, one) for one in value)
+    return (_delay(value, value),) * workers
 
 
 def _delay(value: Any, one: Any) -> float:
@@ -146,12 +144,11 @@ def _delay(value: Any, one: Any) -> float:
 
 
 def _rate(value: Any) -> float | None:
-    number = value.item() if hasattr(value, "item") else value
-    if number is None:
+    if value is None:
         return None
-    if not is_number(number) or number <= 0:
+    if not is_number(value) or value <= 0:
         raise ConfigurationError(
             f"hyperparameter 'link_bytes_per_second' is {value!r}; give bytes a second, more than 0 (1 Gbit/s is "
             "125000000), or leave it out for a link without a limit"
         )
-    return float(number)
+    return float(value)

@@ -13,6 +13,7 @@ from ray.train import ScalingConfig
 
 from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS
+from trainers.plain import plain
 from trainers.process import load, name_of
 
 HOME = "ray.train.v2.api.data_parallel_trainer"
@@ -91,7 +92,7 @@ def loop_of(given: Any) -> Loop:
             f"ray_trainer is {given!r}, a {type(trainer).__name__}; give a ray.train.torch.TorchTrainer"
         )
     timeout_s = _timeout(trainer.backend_config)
-    config = dict(trainer.train_loop_config or {})
+    config = {name: _plain(value) for name, value in (trainer.train_loop_config or {}).items()}
     tunable = {name for name, value in config.items() if isinstance(name, str) and is_json(value) and name != WORKERS}
     return Loop(
         function=trainer.train_loop_per_worker,
@@ -108,6 +109,14 @@ def loop_of(given: Any) -> Loop:
 def named(function: TrainLoop) -> str:
     """Where a function is, as "module:name"."""
     return name_of(function)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a configuration as the record keeps it; as it is where the record cannot keep it."""
+    try:
+        return plain(value, "train_loop_config")
+    except ConfigurationError:
+        return value
 
 
 def is_json(value: Any) -> bool:

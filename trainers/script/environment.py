@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trainers.script.arguments import arguments_of, plain
+from trainers.script.arguments import arguments_of
 from trainers.script.launchers import Place
 
 TYPED = "warmband_hyperparameters.json"
@@ -85,7 +85,7 @@ def environment_of(
         distributions: how a channel's files came to the workers, where that is not whole to each; see `Folder`.
         arguments: the program's; None: those of `arguments_of`.
     """
-    known = plain(hyperparameters)
+    known = dict(hyperparameters)
     training = _training_env(known, entry_point, channels, folders, place, job_name, distributions or {})
     training |= {"network_interface_name": interface} if interface else {}
     shared = {name: training[name] for name in _SHARED if name in training}
@@ -218,7 +218,7 @@ def files_of(
         place: of this worker.
         distributions: see `environment_of`.
     """
-    known = plain(hyperparameters)
+    known = dict(hyperparameters)
     strings = {name: value if isinstance(value, str) else json.dumps(value) for name, value in known.items()}
     contents: dict[str, Any] = {
         "hyperparameters.json": strings,

@@ -117,7 +117,6 @@ def program_length(given: object, steps: StepCounter | None = None) -> ProgramLe
 
 def _number(value: Any) -> float | None:
     """Return a value as a number, as a program reads it; None where it is none."""
-    value = value.item() if hasattr(value, "item") and getattr(value, "ndim", 0) == 0 else value
     if isinstance(value, str):
         try:
             value = float(value)

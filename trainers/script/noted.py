@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from trainers.gangs import Assignment, Report
-from trainers.script.arguments import plain
 from trainers.script.restarts import Past
 
 NOTES = "notes.json"
@@ -56,7 +55,7 @@ class Noted:
         """For `NOTES`."""
         ahead = [(report.step, report.metrics) for report in self.ahead]
         kept = {"ended": self.ended, "last": dict(self.last), "ahead": ahead, "past": asdict(self.past)}
-        return json.dumps({**kept, "hyperparameters": plain(self.hyperparameters)}).encode()
+        return json.dumps({**kept, "hyperparameters": dict(self.hyperparameters)}).encode()
 
     def known(self, assignment: Assignment) -> list[Report]:
         """Reports of an assignment's units that need not be trained: those that it was ahead, or all, where it ended.
@@ -91,4 +90,4 @@ class Noted:
 
     def _are_of(self, assignment: Assignment) -> bool:
         # As text: NaN is the same as NaN there.
-        return json.dumps(plain(assignment.hyperparameters)) == json.dumps(self.hyperparameters)
+        return json.dumps(dict(assignment.hyperparameters)) == json.dumps(self.hyperparameters)

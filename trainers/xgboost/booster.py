@@ -96,7 +96,7 @@ def booster_parameters(
     given = assignment.hyperparameters
     ours = (*ROUNDS, WORKERS, PATIENCE, MAXIMIZE)
     parameters = {
-        ALIASES.get(name, name): _told(name, _plain(value))
+        ALIASES.get(name, name): _told(name, value)
         for name, value in given.items()
         if name not in ours and value is not None
     }
@@ -147,15 +147,6 @@ def _told(name: str, value: Any) -> Any:
         # Lists of names are turned into places by XGBoost's Python package, lists of places are not.
         return value if any(isinstance(column, str) for group in value for column in group) else str(value)
     return value
-
-
-def _plain(value: Any) -> Any:
-    """Numbers of Python's for NumPy's, and lists for tuples: as JSON gives them back."""
-    if isinstance(value, Mapping):
-        return {name: _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return value.item() if hasattr(value, "item") else value
 
 
 def threads_of(hyperparameters: Mapping[str, Any]) -> int:

@@ -52,9 +52,9 @@ def check_parameters(hyperparameters: Mapping[str, Any]) -> None:
         ConfigurationError: naming the hyperparameter, its value and what to give.
     """
     for name in (*ROUNDS, PATIENCE):
-        if isinstance(rounds := _number(hyperparameters.get(name)), int) and rounds > _LARGEST_WHOLE:
+        if isinstance(rounds := hyperparameters.get(name), int) and rounds > _LARGEST_WHOLE:
             raise ConfigurationError(f"hyperparameter {name!r} is {shown(rounds)}; give at most {_LARGEST_WHOLE}")
-    check_whole(f"hyperparameter {PATIENCE!r}", _number(hyperparameters.get(PATIENCE)), 1)
+    check_whole(f"hyperparameter {PATIENCE!r}", hyperparameters.get(PATIENCE), 1)
     if not isinstance(maximize := hyperparameters.get(MAXIMIZE), bool | None):
         raise ConfigurationError(f"hyperparameter {MAXIMIZE!r} is {shown(maximize)}; give True or False")
     ours = (*ROUNDS, PATIENCE, MAXIMIZE)
@@ -149,12 +149,7 @@ def _groups(value: Any) -> bool:
 
 
 def _whole(value: Any) -> bool:
-    return is_whole(_number(value))
-
-
-def _number(value: Any) -> Any:
-    """A number of Python's for one of NumPy's."""
-    return value.item() if hasattr(value, "item") and not getattr(value, "ndim", 0) else value
+    return is_whole(value)
 
 
 _FORMS = {
@@ -166,7 +161,6 @@ _FORMS = {
 
 def _number_remedy(allowed: Number, value: Any) -> str:
     remedy = f"give {allowed}"
-    value = value.item() if hasattr(value, "item") else value
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return remedy
     if allowed.whole and isinstance(value, float):
@@ -203,7 +197,6 @@ def _plain(value: Any) -> bool:
         return all(isinstance(key, str) for key in value) and all(map(_plain, value.values()))
     if isinstance(value, (list, tuple)):
         return all(map(_plain, value))
-    value = value.item() if hasattr(value, "item") and not getattr(value, "ndim", 0) else value
     return isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value))
 
 

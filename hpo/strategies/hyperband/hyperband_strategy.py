@@ -14,6 +14,7 @@ from hpo.strategies.random_strategy import MAX_RESOURCE, at_random, length
 from hpo.strategies.strategy import Prepared, Strategy, Task
 from trainers.checking import check_whole
 from trainers.errors import ConfigurationError
+from trainers.plain import plain_scalar
 
 SUGGESTIONS = ("model", "random")
 
@@ -47,6 +48,8 @@ class HyperbandStrategyConfig:
     def __init__(
         self, max_resource: int, min_resource: int, *, reduction_factor: int = 3, suggestions: str = "model"
     ) -> None:
+        max_resource, min_resource = plain_scalar(max_resource), plain_scalar(min_resource)
+        reduction_factor, suggestions = plain_scalar(reduction_factor), plain_scalar(suggestions)
         for field, value, least in (
             ("max_resource", max_resource, 1),
             ("min_resource", min_resource, 1),

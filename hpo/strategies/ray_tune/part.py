@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from trainers.checking import is_number
 from trainers.errors import ConfigurationError, in_words
+from trainers.plain import plain_scalar
 from trainers.process import PLACE, load, name_of
 
 _LIBRARIES = re.compile(r"(ray\.tune\.(search|schedulers)|optuna\.samplers)(\.\w+)*:\w+")
@@ -205,7 +204,7 @@ def _json(what: str, value: Any) -> Any:
     Raises:
         ConfigurationError: it is something else.
     """
-    plain = value.item() if isinstance(value, np.generic) else value
+    plain = plain_scalar(value)
     match plain:
         case None | bool() | str():
             return plain

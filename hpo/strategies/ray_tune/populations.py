@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
 from ray.tune.schedulers import PopulationBasedTraining, TrialScheduler
 from ray.tune.schedulers.pb2 import PB2
 from ray.tune.search import ConcurrencyLimiter, Searcher
@@ -17,6 +16,7 @@ from hpo.strategies.strategy import Task
 from hpo.text import enumerated
 from trainers.checking import did_you_mean, is_number
 from trainers.errors import ConfigurationError
+from trainers.plain import plain_scalar
 
 UNITS = ("training_iteration", RESOURCE)
 """Result keys that count units, and nothing that depends on the clock."""
@@ -165,7 +165,7 @@ def _argument(kind: type) -> str:
 
 def _check_units(name: str, given: Mapping[str, Any]) -> None:
     for argument, value in given.items():
-        units, least = value.item() if isinstance(value, np.generic) else value, _UNITS[argument]
+        units, least = plain_scalar(value), _UNITS[argument]
         if not is_number(units) or units < 0 or units == least:
             raise ConfigurationError(
                 f"{argument} of {name} is {value!r}; give a number of units, "

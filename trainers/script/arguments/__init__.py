@@ -11,11 +11,7 @@ if TYPE_CHECKING:
         Arguments as Arguments,
         check_names as check_names,
     )
-    from trainers.script.arguments.texts import (
-        file_text as file_text,
-        override_text as override_text,
-        plain as plain,
-    )
+    from trainers.script.arguments.texts import file_text as file_text, override_text as override_text
     from trainers.script.arguments.writing import (
         Given as Given,
         arguments_of as arguments_of,

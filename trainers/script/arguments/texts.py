@@ -4,50 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
 from trainers.errors import ConfigurationError
-
-
-def plain(hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Hyperparameters as JSON has them: NumPy's numbers become Python's, and paths strings.
-
-    Args:
-        hyperparameters: by their names.
-
-    Raises:
-        ConfigurationError: naming the one that JSON cannot have.
-    """
-    return {name: _plain(name, value) for name, value in hyperparameters.items()}
-
-
-def _plain(name: str, value: Any) -> Any:
-    match value:
-        case None | bool() | int() | float() | str() if type(value).__module__ == "builtins":
-            return value
-        case np.generic() | np.ndarray():
-            return _plain(name, value.tolist())
-        case int():
-            return int(value)
-        case float():
-            return float(value)
-        case str():
-            return str(value)
-        case os.PathLike():
-            return os.fspath(value)
-        case list() | tuple():
-            return [_plain(name, each) for each in value]
-        case Mapping():
-            return {str(key): _plain(name, each) for key, each in value.items()}
-    raise ConfigurationError(
-        f"hyperparameter {name!r} is {value!r}, which a program cannot be given; give a number, a string, True, False, "
-        "None, or lists and dicts of them"
-    )
 
 
 def override_text(value: Any, *, yaml: bool) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from trainers.errors import ConfigurationError
 from trainers.script.arguments.forms import SWITCH, Arguments, words_of
-from trainers.script.arguments.texts import file_text, override_text, plain
+from trainers.script.arguments.texts import file_text, override_text
 from trainers.script.program_options import ProgramOption, ProgramOptions
 
 _NEGATIVE = re.compile(r"-\d+|-\d*\.\d+")
@@ -89,7 +89,7 @@ def check_arguments(
         ConfigurationError: naming the hyperparameter and what to give.
     """
     writer = _Writer(arguments, options, "")
-    for name, value in plain(hyperparameters).items():
+    for name, value in hyperparameters.items():
         if writer.on_command_line and (word := writer.bare_word(name)) and not isinstance(value, bool | None):
             raise ConfigurationError(
                 f"hyperparameter {name!r} is {value!r}, and {word} of {program or 'the program'} stands alone, without "
@@ -130,7 +130,7 @@ class _Writer:
 
     def given(self, hyperparameters: Mapping[str, Any]) -> Given:
         """See `given_of`."""
-        values = plain(hyperparameters)
+        values = dict(hyperparameters)
         for name, value in values.items():
             self._check_word(name, value)
         first, last = self._positional(values)

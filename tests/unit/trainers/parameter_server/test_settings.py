@@ -6,8 +6,6 @@ import math
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from tests.support.refusals import refuses_each
 from trainers.errors import ConfigurationError
 from trainers.parameter_server.settings import Settings
@@ -35,12 +33,12 @@ def test_a_server_beside_each_worker_makes_as_many_as_there_are() -> None:
 def test_delays_are_one_for_all_or_one_for_each() -> None:
     assert Settings.of({"delay_ms": 2}, 2).delay_ms == (2.0, 2.0)
     assert Settings.of({"delay_ms": [0, 7.5]}, 2).delay_ms == (0.0, 7.5)
-    assert Settings.of({"delay_ms": np.array([0, 7.5])}, 2).delayed
+    assert Settings.of({"delay_ms": [0, 7.5]}, 2).delayed
 
 
 def test_a_link_has_no_limit_unless_one_is_given() -> None:
     assert Settings.of({"link_bytes_per_second": None}, 2).link_bytes_per_second is None
-    assert Settings.of({"link_bytes_per_second": np.int64(10)}, 2).link_bytes_per_second == 10.0
+    assert Settings.of({"link_bytes_per_second": 10}, 2).link_bytes_per_second == 10.0
 
 
 def test_what_another_mode_uses_need_not_suit_the_number_of_workers() -> None:
