@@ -93,6 +93,7 @@ HOUSE = {
         "ranges",
         "text",
         "yaml_core",
+        "own_packages",
     ),
     "trainers": (
         "several",
@@ -125,6 +126,7 @@ HOUSE = {
         "loopback",
         "metrics",
         "checking",
+        "extras",
         "errors",
     ),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hpo import HyperparameterTuner, cli
 from hpo.cli.command import EXIT_CODES
 from tests.support.command import run
 from tests.support.refusals import mentions
-from trainers import TrialError, datasets
+from trainers import TrialError, datasets, extras
 from trainers.errors import GangError
 
 
@@ -193,3 +194,12 @@ def test_exit_codes(monkeypatch, capfd, arguments: list[str], code: int) -> None
     error = capfd.readouterr().err
     assert "Traceback" not in error
     assert bool(error) == bool(code)
+
+
+def test_serve_names_the_command_that_installs_what_it_lacks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "uvicorn" else object())
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert run(monkeypatch, "serve") == 2
+    mentions(capsys.readouterr().err, "hpo serve", "uvicorn", "pip install 'warmband[serve]'")
