@@ -27,6 +27,10 @@ Overrides = Annotated[
     Optional[list[str]],  # noqa: UP045
     typer.Option("--set", metavar="KEY=VALUE", help="A dotted key of the file and its value; may be repeated."),
 ]
+NewName = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--name", metavar="NAME", help="The job's name, over what the file says."),
+]
 Address = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(

@@ -46,6 +46,7 @@ def serve(
 
     check_extra("hpo serve", "serve")
     from hpo.serve import ServeSettings, run
+
     settings = ServeSettings(
         host=host,
         port=port,
