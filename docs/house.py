@@ -93,6 +93,7 @@ HOUSE = {
         "ranges",
         "text",
         "yaml_core",
+        "own_packages",
     ),
     "trainers": (
         "several",
@@ -126,6 +127,7 @@ HOUSE = {
         "metrics",
         "plain",
         "checking",
+        "extras",
         "errors",
     ),
 }

@@ -5,7 +5,11 @@ Names are loaded when they are first used, so that a command that trains nothing
 
 from typing import TYPE_CHECKING
 
-from trainers.lazy import load_when_used
+from hpo.own_packages import check_own
+
+check_own("trainers")
+
+from trainers.lazy import load_when_used  # noqa: E402  # It may be hidden by a folder of the user's.
 
 if TYPE_CHECKING:
     from hpo.cost import Prices as Prices

@@ -4,6 +4,7 @@
     ├── ConfigurationError   a value the user gave is wrong; also a ValueError
     │   ├── JobError         a fault of the job that a trial showed: each trial would fail by it
     │   ├── LeaseError       another process drives the job
+    │   ├── ConnectError     the cluster that RAY_ADDRESS names does not answer, or does not let this process in
     │   └── NoJobError       the record has no such job
     ├── DataError            a channel's data is missing, cut short or not what it says; also a ValueError
     │   ├── StorageError     the place of files cannot be read or written now; it may work later
@@ -38,6 +39,10 @@ class JobError(ConfigurationError):
 
 class LeaseError(ConfigurationError):
     """Another process drives the job, and only one may."""
+
+
+class ConnectError(ConfigurationError):
+    """The cluster that `RAY_ADDRESS` names does not answer, or does not let this process in."""
 
 
 class NoJobError(ConfigurationError):

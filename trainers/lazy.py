@@ -22,12 +22,21 @@ def load_when_used(package: str) -> None:
 
     Args:
         package: its `__name__`.
+
+    Raises:
+        ImportError: a name is asked for, and the package's source is not there.
     """
     namespace = vars(sys.modules[package])
 
     @cache
     def homes() -> dict[str, str]:
-        return declared(namespace["__loader__"].get_source(package))
+        source = namespace["__loader__"].get_source(package)
+        if source is None:
+            raise ImportError(
+                f"package {package!r} is here as compiled files alone, {namespace['__file__']!r}, and Warmband needs "
+                "its sources; install it from its wheel or a checkout"
+            )
+        return declared(source)
 
     def get(name: str) -> Any:
         if name == "__all__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable
 from typing import Annotated, Any, Optional
 
@@ -26,6 +27,10 @@ StoreUrl = Annotated[
 Overrides = Annotated[
     Optional[list[str]],  # noqa: UP045
     typer.Option("--set", metavar="KEY=VALUE", help="A dotted key of the file and its value; may be repeated."),
+]
+NewName = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--name", metavar="NAME", help="The job's name, over what the file says."),
 ]
 Address = Annotated[
     Optional[str],  # noqa: UP045
@@ -71,7 +76,8 @@ class SlowCommand(Command):
             ctx.params.get(parameter.name) for parameter in self.params if parameter.param_type_name != "option"
         ]
         subject = next((f" {argument}" for argument in arguments if isinstance(argument, str)), "")
-        typer.echo(f"{ctx.command_path}{subject}: loading Ray and other libraries ...", err=True)
+        if "ray" not in sys.modules:
+            typer.echo(f"{ctx.command_path}{subject}: loading Ray and other libraries ...", err=True)
         return super().invoke(ctx)
 
 

@@ -22,7 +22,8 @@ HEAD = """<!-- Made by `make docs` from hpo/cli/ and hpo/job_file/models.py: cha
 # The `hpo` command
 
 `hpo` and `python -m hpo` are the same. `hpo COMMAND --help` says what stands here. Where output goes to a terminal,
-tables fit its width; where it goes to a file or a pipe, a line of a table stays one line. `--json` is for programs.
+tables fit its width; where it goes to a file or a pipe, they have at most 120 columns, or as many as `COLUMNS` says.
+`--json` is for programs, and shortens nothing.
 `hpo --install-completion` makes the shell complete commands, options, and the names of jobs and datasets.
 """
 

@@ -42,6 +42,9 @@ def serve(
     server ends. Other machines reach it with --host, and a reverse proxy
     for TLS.
     """
+    from trainers.extras import check_extra
+
+    check_extra("hpo serve", "serve")
     from hpo.serve import ServeSettings, run
 
     settings = ServeSettings(

@@ -14,8 +14,8 @@ from rich.console import Console, RenderableType
 from hpo.text import plain
 from trainers.errors import ConfigurationError, DataError, WarmbandError
 
-WIDE = 500
-"""Columns where nobody looks and nothing says how many: a line of a table stays one line for grep."""
+UNKNOWN_WIDTH = 120
+"""Columns of output to a file or a pipe, where COLUMNS does not say how many; --json has what tables shorten."""
 
 
 class Terminal(Console):
@@ -32,7 +32,7 @@ class Terminal(Console):
 def terminal(*, stderr: bool = False) -> Terminal:
     """Standard output, or standard error."""
     stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() or "COLUMNS" in os.environ else WIDE
+    width = None if stream.isatty() or "COLUMNS" in os.environ else UNKNOWN_WIDTH
     return Terminal(stderr=stderr, highlight=False, width=width)
 
 

@@ -15,6 +15,7 @@ from hpo.endpoints.scoring import Scorer
 from hpo.record import Store
 from trainers.checking import check_whole, is_number, shown
 from trainers.errors import ConfigurationError, WarmbandError
+from trainers.extras import install
 
 _NAME = re.compile(r"[A-Za-z0-9](-?[A-Za-z0-9]){0,62}")
 BATCH_SECONDS = 0.005
@@ -181,7 +182,9 @@ def ray_serve() -> Any:
     try:
         from ray import serve
     except ImportError as error:
-        raise ConfigurationError(f"Ray Serve is missing ({error}): pip install 'warmband[deploy]'") from None
+        raise ConfigurationError(
+            f"Ray Serve needs packages that are not installed: {error}; install them: {install('deploy')}"
+        ) from None
     return serve
 
 

@@ -17,7 +17,7 @@ from hpo.forecasts import LOOK_SECONDS, PROBE, Forecast, Look, forecast_from, jo
 from hpo.jobs import driver
 from hpo.jobs.build import NAME_LENGTH, new_name, opened, outlook_for, search_for, warnings
 from hpo.jobs.checks import check_job_name, check_name_free
-from hpo.jobs.files import FOLDER_ID, check_free, copy_inputs, record_inputs
+from hpo.jobs.files import FOLDER_ID, Files, check_free, copy_inputs, record_inputs
 from hpo.jobs.launch import RECORD, owner, ray_job
 from hpo.jobs.resuming import how_to_resume
 from hpo.jobs.run import Ended
@@ -29,6 +29,7 @@ from hpo.strategies import EARLIER, Prepared, earlier_best, earlier_results, obs
 from hpo.text import printer, strategy_name
 from trainers import storage
 from trainers.channels import Channel
+from trainers.errors import ConnectError
 from trainers.home import home
 from trainers.plain import plain_scalar
 
@@ -151,20 +152,35 @@ class NewJob:
             say(f"warning: {warning}")
 
     def run(self, interrupts: Interrupts, callbacks: Sequence[Callback], console: Console, *, verbose: bool) -> Ended:
-        """Runs the job in this process; as `driver.run`."""
-        return driver.run(
-            self.settings,
-            self.row,
-            self.strategy,
-            self.channels,
-            self.forecast,
-            interrupts,
-            store=self.store,
-            callbacks=callbacks,
-            console=console,
-            verbose=verbose,
-            copied=False,
-        )
+        """Run the job in this process, as `driver.run` does; one that finds no cluster is removed from the record.
+
+        Raises:
+            ConnectError: the cluster does not answer. The job's name is free again.
+            WarmbandError, KeyboardInterrupt: as `driver.run` does.
+        """
+        try:
+            return driver.run(
+                self.settings,
+                self.row,
+                self.strategy,
+                self.channels,
+                self.forecast,
+                interrupts,
+                store=self.store,
+                callbacks=callbacks,
+                console=console,
+                verbose=verbose,
+                copied=False,
+            )
+        except ConnectError:
+            name = self.row.name
+            with Store(self.store) as record:
+                if not record.trials(name):
+                    record.delete_job(name, Files.of(record.job(name)).remove, why="its cluster did not answer")
+                    printer(console)(
+                        f"{name} is removed from the record: nothing of it had begun, and its name is free"
+                    )
+            raise
 
 
 def earlier_of(settings: JobSettings, store: str | None) -> list[Observation]:

@@ -87,7 +87,8 @@ class Store:
             if not isinstance(error.__cause__, IntegrityError):
                 raise
             raise ConfigurationError(
-                f"a job named {job.name!r} is already in {self.url}; give another name, or attach to that job"
+                f"a job named {job.name!r} is already in {self.url}; give another name, --name on the command line and "
+                f"job_name in Python, or use that job: hpo describe {job.name}"
             ) from None
 
     def job(self, name: str) -> JobRow:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import logging
 import tempfile
@@ -18,6 +17,7 @@ from hpo.record import encode
 from hpo.text import first_line, masked
 from hpo.trackers.mlflow import LONGEST_TAG, MOST_PARAMS, Keys, check_model_name, text
 from trainers.errors import ConfigurationError, WarmbandError
+from trainers.extras import check_extra
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -122,8 +122,7 @@ def register(
         ConfigurationError: mlflow is not installed, the name is none, or the model is of another kind.
         WarmbandError: MLflow does not answer, or refuses.
     """
-    if importlib.util.find_spec("mlflow") is None:
-        raise ConfigurationError("MLflow's registry needs the package mlflow: pip install 'warmband[mlflow]'")
+    check_extra("MLflow's registry", "mlflow")
     check_model_name(name, "model_name")
     from mlflow import MlflowClient
     from mlflow.exceptions import MlflowException

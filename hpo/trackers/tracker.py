@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from hpo.observers import Callback, JobEnd, JobStart, TrialEnd, TrialInfo
 from hpo.record import encode
 from hpo.trackers.outbox import Outbox
-from trainers.errors import ConfigurationError
+from trainers.extras import check_extra
 
 if TYPE_CHECKING:
     from trainers.gangs import Report
@@ -68,11 +67,7 @@ class Tracker(Callback):
     """The package to install, which is also the name of Warmband's extra."""
 
     def __init__(self) -> None:
-        if importlib.util.find_spec(self.package) is None:
-            raise ConfigurationError(
-                f"{self.name} needs the package {self.package}, which is not installed: "
-                f"pip install 'warmband[{self.package}]'"
-            )
+        check_extra(self.name, self.package)
         self._outbox: Outbox | None = None
 
     def open(self, job: JobStart) -> Log:

@@ -15,7 +15,7 @@ from typing import Any
 import ray
 from ray.exceptions import AuthenticationError, RayError
 
-from trainers.errors import ConfigurationError, GangError, WarmbandError
+from trainers.errors import ConnectError, GangError, WarmbandError
 from trainers.process import whole
 
 ANSWER_SECONDS = 30.0
@@ -39,7 +39,7 @@ def join(address: str, **options: Any) -> None:
         options: further ones of `ray.init`.
 
     Raises:
-        ConfigurationError: nothing answers there, or it does not let this process in.
+        ConnectError: nothing answers there, or it does not let this process in.
     """
     if (place := _place(address)) is not None:
         _wait_for(address, place)
@@ -47,7 +47,7 @@ def join(address: str, **options: Any) -> None:
         with whole():
             ray.init(**options)
     except (ConnectionError, RuntimeError, ValueError, RayError) as error:
-        raise ConfigurationError(f"RAY_ADDRESS={address!r}: {_reason(error)}") from error
+        raise ConnectError(f"RAY_ADDRESS={address!r}: {_reason(error)}") from error
 
 
 @contextmanager
@@ -111,12 +111,12 @@ def _wait_for(address: str, place: tuple[str, int]) -> None:
     """Waits until something takes connections there.
 
     Raises:
-        ConfigurationError: nothing does.
+        ConnectError: nothing does.
     """
     deadline = time.monotonic() + ANSWER_SECONDS
     while problem := _missed(place):
         if time.monotonic() > deadline:
-            raise ConfigurationError(
+            raise ConnectError(
                 f"RAY_ADDRESS={address!r}: waited {ANSWER_SECONDS:g} s and nothing answers there ({problem}); start "
                 "its head (ray start --head), or unset RAY_ADDRESS to run on this machine"
             )

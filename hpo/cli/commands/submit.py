@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hpo.cli.options import Address, AllowCode, AsJson, DataDir, Overrides
+from hpo.cli.options import Address, AllowCode, AsJson, DataDir, NewName, Overrides
 from trainers.errors import ConfigurationError, WarmbandError
 
 if TYPE_CHECKING:
@@ -23,10 +23,7 @@ POLL_SECONDS = 0.5
 def submit(
     job: Annotated[str, typer.Argument(metavar="JOB.yaml", help="The job file, in the working directory.")],
     address: Address = None,
-    name: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="NAME", help="The job's name, over what the file says."),
-    ] = None,
+    name: NewName = None,
     set_: Overrides = None,
     data_dir: DataDir = None,
     working_dir: Annotated[

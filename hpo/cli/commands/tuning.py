@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hpo.cli.options import LOG_WIDTH, AllowCode, AsJson, DataDir, Overrides, StoreUrl, Verbose, overrides
+from hpo.cli.options import LOG_WIDTH, AllowCode, AsJson, DataDir, NewName, Overrides, StoreUrl, Verbose, overrides
+from trainers.errors import NoJobError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 def tune(
     job: Annotated[str, typer.Argument(metavar="JOB.yaml", help="The job file.")],
+    name: NewName = None,
     max_parallel_jobs: Annotated[
         Optional[int],  # noqa: UP045
         typer.Option(min=1, metavar="N", help="Trials at once, over what the file says."),
@@ -38,7 +41,7 @@ def tune(
     """
     from hpo.job_file import read_job
 
-    given = overrides(set_, **{"tuning.max_parallel_jobs": max_parallel_jobs, "store": store})
+    given = overrides(set_, **{"name": name, "tuning.max_parallel_jobs": max_parallel_jobs, "store": store})
     _run(read_job(job, given, allow_code=allow_code), data_dir, dry_run=dry_run, verbose=verbose, as_json=as_json)
 
 
@@ -60,15 +63,13 @@ def _run(spec: JobSpec, data_dir: str | None, *, dry_run: bool, verbose: bool, a
             tuner.fit(spec.channels(data_dir), job_name=spec.name)
     finally:
         if as_json and tuner.latest_tuning_job is not None:
-            show_json(tuner.describe())
+            with suppress(NoJobError):  # It is removed where its cluster does not answer.
+                show_json(tuner.describe())
 
 
 def train(
     job: Annotated[str, typer.Argument(metavar="JOB.yaml", help="The job file.")],
-    name: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="NAME", help="The job's name, over what the file says."),
-    ] = None,
+    name: NewName = None,
     wait: Annotated[
         bool,
         typer.Option("--wait/--no-wait", help="Wait for the end, or leave it to a process in the background."),
@@ -128,4 +129,5 @@ def _run_training(
             training.fit(channels, spec.name, wait)
     finally:
         if as_json and training.name is not None:
-            show_json(training.describe())
+            with suppress(NoJobError):
+                show_json(training.describe())

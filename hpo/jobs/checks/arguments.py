@@ -247,5 +247,6 @@ def check_name_free(name: str, taken: Iterable[str], where: str) -> None:
     """
     if name in taken:
         raise ConfigurationError(
-            f"a job named {name!r} is already in {where}; give another job_name, or attach({name!r}) to that job"
+            f"a job named {name!r} is already in {where}; give another name, --name on the command line and job_name "
+            f"in Python, or use that job: hpo describe {name} or hpo resume {name}, and attach({name!r}) in Python"
         )

@@ -98,5 +98,6 @@ def _taken(folder: str, name: str, mark: dict[str, Any]) -> ConfigurationError:
     since = f" of {datetime.fromtimestamp(made, UTC):%Y-%m-%d %H:%M} UTC" if isinstance(made, int | float) else ""
     return ConfigurationError(
         f"{storage.shown(folder)!r} holds the models of another job {mark.get('job', name)!r}{since}, which is in "
-        "another record or was deleted without its files; give another job_name or storage_path, or move the folder"
+        "another record or was deleted without its files; give another name (--name, or job_name in Python) or "
+        "storage_path, or move the folder"
     )

@@ -12,6 +12,7 @@ from typing import Any
 
 from trainers.checking import is_number
 from trainers.errors import ConfigurationError, in_words
+from trainers.extras import install
 from trainers.plain import plain_scalar
 from trainers.process import PLACE, load, name_of
 
@@ -168,7 +169,7 @@ class Part:
     def _extra(self, error: Exception) -> str:
         about = f"{self.place} {error}".lower() if isinstance(error, AssertionError | ImportError) else ""
         extra = next((extra for word, extra in _EXTRAS.items() if word in about), "")
-        return f"; install it: pip install 'warmband[{extra}]'" if extra else ""
+        return f"; install it: {install(extra)}" if extra else ""
 
 
 def named_code(options: Mapping[str, Any]) -> dict[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from trainers.channels.examples.located import Located, classes_of, labels_of, located
 from trainers.channels.examples.parquet import Heads, InParquet, heads, place_of, read_columns
 from trainers.errors import ConfigurationError, DataError
+from trainers.extras import check_extra
 
 ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
 """Names of images in a folder; files of other names are left out."""
@@ -162,8 +162,7 @@ def opened(arguments: Mapping[str, Any]) -> ImageFolder | ImageTable:
         ConfigurationError: Pillow is missing, or columns are said of a folder.
         DataError: there are no images, or not the columns.
     """
-    if find_spec("PIL") is None:
-        raise ConfigurationError("images take Pillow, which is not installed: pip install 'warmband[data]'")
+    check_extra("Examples.images", "data", "PIL")
     paths, size = arguments["paths"], arguments["size"]
     look = Look(size=None if size is None else (size[0], size[1]), mode=arguments["mode"])
     found = located(paths, (*ENDINGS, ".parquet"), "an image or a Parquet file")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 from trainers.channels.examples.located import Located, located
 from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError, DataError
+from trainers.extras import check_extra
 from trainers.process import load
 
 
@@ -119,11 +119,7 @@ def opened_hugging_face(arguments: Mapping[str, Any]) -> HuggingFace:
         ConfigurationError: `datasets` is missing, or a split has to be named.
         DataError: there is no such dataset, split or column.
     """
-    if find_spec("datasets") is None:
-        raise ConfigurationError(
-            "Hugging Face's package datasets is not installed, and Examples.hugging_face takes it: "
-            "pip install 'warmband[data]'"
-        )
+    check_extra("Examples.hugging_face", "data", "datasets")
     folder, split = arguments["folder"], arguments["split"]
     if "://" in folder:
         raise ConfigurationError(f"{folder}: datasets are read from disks; copy it to one that all nodes see")

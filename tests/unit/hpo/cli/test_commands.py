@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hpo import HyperparameterTuner, cli
 from hpo.cli.command import EXIT_CODES
 from tests.support.command import run
 from tests.support.refusals import mentions
-from trainers import TrialError, datasets
+from trainers import TrialError, datasets, extras
 from trainers.errors import GangError
 
 
@@ -19,6 +20,13 @@ from trainers.errors import GangError
 def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
     """No dataset lies anywhere."""
     monkeypatch.delenv("WARMBAND_DATA", raising=False)
+
+
+def behind_first_line(capsys: pytest.CaptureFixture[str]) -> str:
+    """What stands on standard error behind the line that a command begins with that loads Ray."""
+    first, _, others = capsys.readouterr().err.partition("\n")
+    mentions(first, "hpo", "Ray")
+    return others
 
 
 COMMANDS = [
@@ -125,7 +133,7 @@ def test_a_wrong_command_line_exits_with_2(monkeypatch, capsys, arguments: list[
 )
 def test_a_wrong_job_exits_with_2_and_says_why(monkeypatch, capsys, job: Path, arguments, names) -> None:
     assert run(monkeypatch, "tune", str(job), *arguments) == 2
-    error = capsys.readouterr().err
+    error = behind_first_line(capsys)
     assert error.startswith("error: ")
     mentions(error, *names)
     assert "Traceback" not in error
@@ -133,7 +141,7 @@ def test_a_wrong_job_exits_with_2_and_says_why(monkeypatch, capsys, job: Path, a
 
 def test_a_missing_job_file_exits_with_2(monkeypatch, capsys) -> None:
     assert run(monkeypatch, "tune", "no.yaml") == 2
-    error = capsys.readouterr().err
+    error = behind_first_line(capsys)
     assert error.startswith("error: ")
     mentions(error, "no.yaml", "No such file or directory")
     assert len(error.splitlines()) == 1
@@ -149,7 +157,7 @@ def test_a_job_that_fails_and_one_that_is_interrupted(monkeypatch, capsys, job: 
 
     monkeypatch.setattr(HyperparameterTuner, "fit", fit)
     assert run(monkeypatch, "tune", str(job)) == code
-    assert capsys.readouterr().err == (f"error: {raised}\n" if str(raised) else "")
+    assert behind_first_line(capsys) == (f"error: {raised}\n" if str(raised) else "")
 
 
 def test_options_override_the_file_and_the_name_is_the_files(monkeypatch, job: Path) -> None:
@@ -171,7 +179,7 @@ def test_a_forecast_that_fails_and_one_that_is_interrupted(monkeypatch, capsys, 
 
     monkeypatch.setattr(HyperparameterTuner, "forecast", forecast)
     assert run(monkeypatch, "forecast", str(job)) == code
-    assert capsys.readouterr().err == (f"error: {raised}\n" if str(raised) else "")
+    assert behind_first_line(capsys) == (f"error: {raised}\n" if str(raised) else "")
 
 
 @pytest.mark.parametrize(
@@ -193,3 +201,12 @@ def test_exit_codes(monkeypatch, capfd, arguments: list[str], code: int) -> None
     error = capfd.readouterr().err
     assert "Traceback" not in error
     assert bool(error) == bool(code)
+
+
+def test_serve_names_the_command_that_installs_what_it_lacks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "uvicorn" else object())
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert run(monkeypatch, "serve") == 2
+    mentions(capsys.readouterr().err, "hpo serve", "uvicorn", "pip install 'warmband[serve]'")

@@ -11,7 +11,7 @@ import argparse
 import copy
 import functools
 import hashlib
-import importlib
+import importlib.util
 import json
 import marshal
 import math
@@ -146,16 +146,41 @@ def __getattr__(name: str) -> Any:
 
     Raises:
         AttributeError: there is none, or Warmband is not installed in the program's environment.
+        ImportError: a file or folder of the user's hides one of the packages.
     """
-    for package in () if name.startswith("__") else _INSTALLED:
-        with suppress(ModuleNotFoundError):
-            module = importlib.import_module(package)
-            if name in getattr(module, "__all__", ()):
-                return getattr(module, name)
+    if not name.startswith("__") and installed("hpo") is not None:
+        for package in map(importlib.import_module, _INSTALLED):
+            if name in package.__all__:
+                return getattr(package, name)
     raise AttributeError(
         f"module 'warmband' has no attribute {name!r}; it has {', '.join(__all__)}, and the public names of "
         f"{' and '.join(_INSTALLED)} where Warmband is installed"
     )
+
+
+def installed(package: str) -> ModuleType | None:
+    """Return a package of Warmband's, imported; None where Warmband is not installed beside this module.
+
+    Args:
+        package: its name.
+
+    Raises:
+        ImportError: Python finds another module of that name first; the message names its file and the remedy.
+    """
+    here = os.path.realpath(os.path.dirname(__file__))
+    roots = [os.path.dirname(here), os.path.abspath(os.path.join(here, *[os.pardir] * 4))]  # Of a wheel, of a checkout.
+    own = [os.path.join(root, package) for root in roots if os.path.isfile(os.path.join(root, package, "__init__.py"))]
+    if not own:
+        return None
+    spec = importlib.util.find_spec(package)  # It imports nothing: what is found may be a program of the user's.
+    places = [*(spec.submodule_search_locations or ()), spec.origin or ""] if spec else [package]
+    if not any(os.path.realpath(place) in own for place in places):
+        place = places[0]
+        raise ImportError(
+            f"Warmband needs its own package {package!r}, and Python finds {place!r} first, which is not Warmband's; "
+            "rename that, or leave its folder out of Python's path: by python -P, or by another PYTHONPATH"
+        )
+    return importlib.import_module(package)
 
 
 @dataclass
