@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable
 from typing import Annotated, Any, Optional
 
@@ -76,8 +75,7 @@ class SlowCommand(Command):
             ctx.params.get(parameter.name) for parameter in self.params if parameter.param_type_name != "option"
         ]
         subject = next((f" {argument}" for argument in arguments if isinstance(argument, str)), "")
-        if "ray" not in sys.modules:
-            typer.echo(f"{ctx.command_path}{subject}: loading Ray and other libraries ...", err=True)
+        typer.echo(f"{ctx.command_path}{subject}: loading Ray and other libraries ...", err=True)
         return super().invoke(ctx)
 
 
