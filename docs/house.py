@@ -87,6 +87,7 @@ HOUSE = {
         "suggestions",
         "cost",
         "record",
+        "gap",
         "ranking",
         "uncertainty",
         "estimators",

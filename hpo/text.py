@@ -172,6 +172,23 @@ def _part_text(part: Any) -> str:
     return f"{_class_name(part)}({given})" if given else _class_name(part)
 
 
+def decimal(number: float, digits: int | None = None) -> str:
+    """A number with so many digits after the point; None shows four significant ones."""
+    if not math.isfinite(number):
+        return {math.inf: "∞", -math.inf: "-∞"}.get(number, "NaN")
+    if digits is not None:
+        return f"{number:,.{digits}f}"
+    if 1e3 <= abs(number) < 1e6:
+        return f"{number:,.0f}"
+    mantissa, e, exponent = f"{number:.4g}".partition("e")
+    return f"{mantissa}e{int(exponent)}" if e else mantissa
+
+
+def places(*scores: float) -> int | None:
+    """Digits after the point of scores that stand beside each other; None: four significant ones each."""
+    return 4 if all(1e-2 <= abs(score) < 100 for score in scores) else None
+
+
 def mean_text(value: float, error: float | None, trials: int) -> str:
     """The mean of a configuration's trials, with its standard error where that is known."""
     spread = "" if error is None else f" \u00b1 {error:.5f}"

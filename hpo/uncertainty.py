@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
+from trainers.channels import LabelCounts
 
 PROPORTIONS = frozenset({"accuracy", "error", "merror"})
 """Metrics that are the share of rows that were right, or wrong; XGBoost's "error@0.4" is one too."""
@@ -19,16 +19,31 @@ def standard_error(metric: str, value: float, labels: Any) -> float | None:
         value: the score.
         labels: of the rows that it was measured on. An AUC's have to be 0 and 1; of more classes none is known here.
     """
-    rows = np.asarray(labels)
-    if not 0 <= value <= 1 or not rows.size:
+    return error_of_counts(metric, value, LabelCounts.of(labels))
+
+
+def error_of_counts(metric: str, value: float, counts: LabelCounts) -> float | None:
+    """Return the standard error of a score, from the counts of its rows' labels.
+
+    Args:
+        metric: as `standard_error` takes it.
+        value: the score.
+        counts: of the labels; for a metric that `is_proportion`, the rows alone are enough.
+
+    Returns:
+        None where no formula for the metric is known here.
+    """
+    if not 0 <= value <= 1 or not counts.rows:
         return None
     if metric == "auc":
-        positives, negatives = int((rows == 1).sum()), int((rows == 0).sum())
-        binary = positives and negatives and positives + negatives == rows.size
-        return auc_standard_error(value, positives, negatives) if binary else None
-    if metric.partition("@")[0] in PROPORTIONS:
-        return proportion_standard_error(value, rows.size)
-    return None
+        binary = counts.ones and counts.zeros and counts.ones + counts.zeros == counts.rows
+        return auc_standard_error(value, counts.ones, counts.zeros) if binary else None
+    return proportion_standard_error(value, counts.rows) if is_proportion(metric) else None
+
+
+def is_proportion(metric: str) -> bool:
+    """Return whether a metric is the share of rows that were right, or wrong."""
+    return metric.partition("@")[0] in PROPORTIONS
 
 
 def proportion_standard_error(share: float, rows: int) -> float:

@@ -180,6 +180,8 @@ class Memory:
         checkpoint = self._checkpoint(row.trial_id, checkpoint, manifest)
         if last and end < stop and not checkpoint and not row.stopped:
             return None  # It was halted on its way to a rung, and cannot go on from there.
+        if last and row.number < 0 and row.checkpoint and not checkpoint:
+            return None  # The un-tuned run may be the job's result: it is trained again, to the same model.
         segment = Segment(
             reports=tuple(reports),
             checkpoint=checkpoint,

@@ -13,6 +13,7 @@ from hpo.forecasts import Forecast, Outlook, Probing, forecast_error
 from hpo.jobs.checks import gang_sizes
 from hpo.jobs.files import CLAIMED, Archives, Checkpoints, Copying, claim, remove_copies, was_claimed
 from hpo.jobs.launch import driver_details
+from hpo.jobs.noise import Noise
 from hpo.jobs.options import NUM_TO_KEEP
 from hpo.jobs.raising import RAISED, check_current
 from hpo.jobs.recorder import JobRecord
@@ -40,9 +41,8 @@ from hpo.record import EARLIER_BEST, HEARD_BEFORE, JobRow, JobWriter, Store, act
 from hpo.search import INTERRUPTED, STOP_REQUESTED, TERMINATED, Controller, OnProbe, Search
 from hpo.strategies import Prepared
 from hpo.text import count
-from hpo.uncertainty import standard_error
 from trainers import steady
-from trainers.channels import QID, WEIGHT, Channel
+from trainers.channels import Channel
 from trainers.errors import DataError, LeaseError, ResourcesError, StorageError, WarmbandError, in_words
 from trainers.patient_storage import PatientStorage, saying
 from trainers.trainer import Trainer
@@ -126,8 +126,9 @@ class Job:
         heard = job.held_until
         memory = Memory.of(store, job, heard=heard)
         callbacks = Callbacks(self.callbacks, self.notify, memory)
-        training = job.name if self.watcher.goal.training else ""
-        archives = Archives(job.spec, self.estimator, self.search.storage_path, training)
+        archives = Archives(
+            job.spec, self.estimator, self.search.storage_path, name=job.name, training=self.watcher.goal.training
+        )
         checkpoints = Checkpoints(self.search, writer.flush, num_to_keep=self.num_to_keep, archives=archives)
         notes = notes_of(job, heard)
         on_ray = self._on_ray(memory)
@@ -292,8 +293,9 @@ class Job:
         kept = checkpoints.close(sweep=not unknown)
         if unknown and not controller.trials.verdict:
             return Ended(status="Failed" if controller.search_failure else "Stopped", reason=controller.stopped)
+        noise = Noise(self.search.metric, self.channels)
         summary = {
-            **summarize(controller, self.strategy.plan, self._noise, self.estimator, earlier_best, self.channels),
+            **summarize(controller, self.strategy.plan, noise, self.estimator, earlier_best, self.channels),
             **(
                 {"training": training_of(controller, self.estimator, self.channels)}
                 if self.watcher.goal.training
@@ -318,16 +320,6 @@ class Job:
         if controller.stopped and not controller.completed:
             return Ended(status="Stopped", reason=controller.stopped, summary=summary)
         return Ended(status="Completed", reason=controller.completed, summary=summary)
-
-    def _noise(self, value: float) -> float | None:
-        """The standard error of an objective; None where it is not known, or its rows are not in memory."""
-        name, _, metric = self.search.metric.rpartition(":")
-        channel = self.channels.get(name)  # A training function may measure on rows of its own.
-        if channel is None or channel.describe()["kind"] not in ("pandas", "numpy"):
-            return None
-        if WEIGHT in channel.said or QID in channel.said:  # Of rows that count alike, each for itself.
-            return None
-        return standard_error(metric, value, channel.read_whole().labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

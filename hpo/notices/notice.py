@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hpo.notices.entries import Email, Webhook
-from hpo.record import JobRow, is_training
+from hpo.record import JobRow, is_training, run_name
 from hpo.text import first_line, masked, plain
 
 EVENT_OF = {"Completed": "ended", "Failed": "failed", "Stopped": "stopped"}
@@ -69,7 +69,7 @@ class Notice:
             f"Status: {self.content['status']}",
             f"Reason: {_one_line(self.content['reason'])}" if self.content["reason"] else "",
             f"Budget: {budget['share']:.0%} of {budget['limit']} {budget['most']:g} used" if budget else "",
-            _one_line(f"Best trial: {best['trial']}, {self.content['metric']} {best['value']}") if best else "",
+            _one_line(f"Best: {run_name(best['trial'])}, {self.content['metric']} {best['value']}") if best else "",
             *(f"  {_one_line(f'{key}: {value}')}" for key, value in (best or {}).get("hyperparameters", {}).items()),
             f"Look with: hpo describe {self.content['job']}",
             f"Notice: {self.id}",

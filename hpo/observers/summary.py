@@ -12,8 +12,10 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from hpo.gap import Gap
 from hpo.observers.snippets import as_attached, as_python, as_yaml
 from hpo.ranking import mean_error
+from hpo.record import UNTUNED, run_name
 from hpo.search import Controller, TrialRun, rank_of, status_of
 from hpo.strategies import Plan, mean
 from hpo.text import (
@@ -61,7 +63,8 @@ def summarize(
         channels: that it read.
     """
     statuses = [status_of(run) for run in controller.runs.values()]
-    best, untuned = controller.best(), controller.untuned
+    best, untuned = controller.result(), controller.untuned
+    tuned = controller.best()
     own = best and trainer.chosen({**trainer.hyperparameters, **best.hyperparameters})
     billed = {kind.value: seconds for kind, seconds in controller.ledger.totals.items()}
     return {
@@ -80,14 +83,8 @@ def summarize(
         "best": best
         and own
         and {
-            "trial": best.id,
-            "value": controller.objective(best),
-            "resource": controller.search.ranking.counts(best.resource, best.best_resource),
+            **_scored(controller, best, noise),
             "max_resource": plan.max_resource,
-            "standard_error": noise(controller.objective(best)),
-            "repeats": _repeats(controller, best),
-            "metrics": best.metrics,
-            "hyperparameters": best.hyperparameters,
             "checkpoint": best.checkpoint,
             "trainer": trained_as(*own, controller.search.ranking.counts(best.resource, best.best_resource)),
             "command": by_hand(*own, channels),
@@ -95,8 +92,10 @@ def summarize(
             "load": own[0].load_code(best.checkpoint or ""),
             "details": best.details,
         },
+        "best_trial": None if tuned is None or tuned is best else _scored(controller, tuned, noise),
         "overall_best": earlier_best and _overall(controller, earlier_best),
-        "untuned": untuned and _beside(controller, untuned),
+        "untuned": untuned and _beside(controller, untuned, noise),
+        "gain": gap.to_json() if (gap := _gap(controller, noise)) else None,
         "stopped": controller.stopped,
         "trials_not_improving": controller.trials.completion.not_improving,
         "converged_at": _converged_at(controller),
@@ -105,12 +104,12 @@ def summarize(
 
 
 def _overall(controller: Controller, earlier: Mapping[str, Any]) -> dict[str, Any]:
-    """The better one of the run's best trial and its parents'; ties to the less resource, then to the parents'."""
-    ranking, best = controller.search.ranking, controller.best()
+    """The better one of the search's result and its parents' best; ties to the less resource, then to the parents'."""
+    ranking, best = controller.search.ranking, controller.result()
     value = ranking.counts(earlier["objective"], earlier["best_objective"])
     resource = ranking.counts(earlier["resource"], earlier["best_resource"])
     then = {"job": earlier["job"], "trial": earlier["trial_id"], "value": value, "resource": resource}
-    if best is None or ranking.rank(value, resource, -1) < rank_of(ranking, best):
+    if best is None or ranking.rank(value, resource, -2) < rank_of(ranking, best):
         return then
     now = {"job": controller.search.name, "trial": best.id, "value": controller.objective(best)}
     return {**now, "resource": ranking.counts(best.resource, best.best_resource)}
@@ -125,26 +124,58 @@ def _converged_at(controller: Controller) -> float | None:
     return max((at for at in ends if at is not None), default=None)
 
 
+def _scored(controller: Controller, run: TrialRun, noise: Callable[[float], float | None]) -> dict[str, Any]:
+    """The score of a run, and what it is a score of."""
+    value = controller.objective(run)
+    return {
+        "trial": run.id,
+        "value": value,
+        "resource": controller.search.ranking.counts(run.resource, run.best_resource),
+        "standard_error": noise(value),
+        "repeats": _repeats(controller, run),
+        "metrics": run.metrics,
+        "hyperparameters": run.hyperparameters,
+    }
+
+
+def _gap(controller: Controller, noise: Callable[[float], float | None]) -> Gap | None:
+    """The best trial's score against the un-tuned run's; None where one of them has none, or did not train on."""
+    best, untuned = controller.best(), controller.untuned
+    if best is None or untuned is None or not controller.untuned_counts:
+        return None
+    repeats = _repeats(controller, best)
+    return Gap(
+        value=controller.trials.comparison.score(best, controller.runs.values()),
+        other=controller.objective(untuned),
+        error=repeats["standard_error"] if repeats else noise(controller.objective(best)),
+        maximize=controller.search.ranking.maximize,
+        repeats=controller.search.repeats,
+        units=(best.resource, untuned.resource),
+    )
+
+
 def _repeats(controller: Controller, best: TrialRun) -> dict[str, Any] | None:
-    """The values of the best's configuration, and their mean, by which it is the best; None where it has one trial."""
-    if controller.search.repeats == 1:
+    """The values of a trial's configuration, and their mean, by which it is compared; None where it has one trial."""
+    if controller.search.repeats == 1 or not best.tuned:
         return None
     values = controller.trials.comparison.values_beside(best, controller.runs.values())
     return {"values": values, "mean": mean(values), "standard_error": mean_error(values)}
 
 
-def _beside(controller: Controller, untuned: TrialRun) -> dict[str, Any]:
+def _beside(controller: Controller, untuned: TrialRun, noise: Callable[[float], float | None]) -> dict[str, Any]:
     """The result of the un-tuned run."""
     if untuned.diverged:
         return {"diverged": untuned.diverged, "resource": untuned.resource}
     value = controller.objective(untuned)
     if untuned.failure or not math.isfinite(value):
         return {"failure": untuned.failure or "it was stopped before it had reported anything"}
-    best, ranking = controller.best(), controller.search.ranking
-    repeats = best and _repeats(controller, best)
-    found = repeats["mean"] if repeats else controller.objective(best) if best else math.nan
-    ahead = best is not None and not ranking.better(found, value)
-    return {"value": value, "resource": untuned.resource, "metrics": untuned.metrics, "ahead": ahead}
+    return {
+        "value": value,
+        "resource": untuned.resource,
+        "metrics": untuned.metrics,
+        "standard_error": noise(value),
+        "ended_by_itself": controller.untuned_counts,
+    }
 
 
 def distinct_errors(controller: Controller) -> list[dict[str, Any]]:
@@ -408,7 +439,7 @@ def _found(metric: str, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     best, untuned = summary["best"], summary["untuned"]
     if best:
         of = f" of {best['max_resource']}" if "max_resource" in best else ""
-        own = f"{_scores(metric, best)} ({best['trial']}, at unit {best['resource']}{of})"
+        own = f"{_scores(metric, best)} ({run_name(best['trial'])}, at unit {best['resource']}{of})"
         if repeats := best.get("repeats"):
             values = ", ".join(f"{value:.5f}" for value in repeats["values"])
             whole = mean_text(repeats["mean"], repeats.get("standard_error"), len(repeats["values"]))
@@ -421,17 +452,29 @@ def _found(metric: str, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "", ", ".join(f"{key}={short(value)}" for key, value in best["hyperparameters"].items())
         if details := details_text(best.get("details", {})):
             yield "", details
+        if tuned := summary.get("best_trial"):
+            yield "best trial", f"{_value(metric, tuned)} ({tuned['trial']}, at unit {tuned['resource']})"
     else:
         yield "best", "none: no trial reported a finite value"
     if overall := summary.get("overall_best"):
         where = "of this job" if best and overall["trial"] == best["trial"] else f"of the parent {overall['job']}"
-        yield "overall best", f"{metric} {overall['value']:.5f} ({overall['trial']}, {where})"
+        yield "overall best", f"{metric} {overall['value']:.5f} ({run_name(overall['trial'])}, {where})"
     if untuned and "value" in untuned:
-        yield "un-tuned", f"{_scores(metric, untuned)} (static hyperparameters, {untuned['resource']} units)"
-        if untuned.get("ahead"):
-            yield "", "tuning found nothing better than the un-tuned run"
+        stopped = "" if untuned["ended_by_itself"] else ", stopped before its end"
+        yield "un-tuned", f"{_scores(metric, untuned)} (static hyperparameters, {untuned['resource']} units{stopped})"
+        if gain := summary.get("gain"):
+            yield "", gain["sentence"]
+        if best and best["trial"] == UNTUNED:
+            yield "", "the un-tuned run is the job's result: its hyperparameters and its model are kept"
     elif untuned:
         yield "un-tuned", untuned_text(untuned)
+
+
+def _value(metric: str, run: dict[str, Any]) -> str:
+    """The objective by which a run is compared: its own, or the mean of its configuration's trials."""
+    if repeats := run.get("repeats"):
+        return f"{metric} {mean_text(repeats['mean'], repeats['standard_error'], len(repeats['values']))}"
+    return _scores(metric, run)
 
 
 def _scores(metric: str, numbers: dict[str, Any]) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         EARLIER_BEST as EARLIER_BEST,
         KIND as KIND,
         TRAINING as TRAINING,
+        UNTUNED as UNTUNED,
         JobView as JobView,
         as_earlier_best as as_earlier_best,
         best_of_jobs as best_of_jobs,
@@ -32,8 +33,13 @@ if TYPE_CHECKING:
         objective as objective,
         overall_best as overall_best,
         repeats_of as repeats_of,
+        result_of as result_of,
+        run_name as run_name,
         runtime as runtime,
+        split as split,
         status_and_reason as status_and_reason,
+        training_job_name as training_job_name,
+        untuned_counts as untuned_counts,
         when as when,
     )
     from hpo.record.lease import (

@@ -7,13 +7,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from math import isfinite
 from typing import Any
 
+from hpo.gap import Gap
 from hpo.ranking import DIVERGED, FAILED, Rank, Ranking, Standing, best_of, configuration, mean_error, ranks
 from hpo.record.tables import JobRow, TrialRow
 
 EARLIER_BEST = "earlier_best"
 """Key of a job's spec: the best trial of its parents, where their values count as its own; see `as_earlier_best`."""
+
+UNTUNED = "untuned"
+"""The trial id of the run with the trainer's own hyperparameters, beside the trials."""
 
 KIND, TRAINING = "kind", "training"
 """Key of a job's spec, and its value for a single training; a tuning job has none."""
@@ -22,6 +27,16 @@ KIND, TRAINING = "kind", "training"
 def is_training(job: JobRow) -> bool:
     """Whether a job is a single training, and no search."""
     return job.spec.get(KIND) == TRAINING
+
+
+def run_name(trial_id: str) -> str:
+    """Return the name of a run in a sentence: a trial's own, or words for the un-tuned run."""
+    return "the un-tuned run" if trial_id == UNTUNED else trial_id
+
+
+def training_job_name(job: str, trial_id: str) -> str:
+    """Return the name of a run among the training jobs of all jobs, as SageMaker's API has them."""
+    return f"{job}-{UNTUNED}" if trial_id == UNTUNED else trial_id
 
 
 def status_and_reason(job: JobRow) -> tuple[str, str]:
@@ -50,6 +65,46 @@ def best_trial(job: JobRow, trials: Iterable[TrialRow]) -> TrialRow | None:
     return best_of(known, _rank(job, known))
 
 
+def split(runs: Iterable[TrialRow]) -> tuple[list[TrialRow], TrialRow | None]:
+    """Return the tuned trials among the rows of a job, and its un-tuned run, if there is one."""
+    rows = list(runs)
+    return [row for row in rows if row.number >= 0], next((row for row in rows if row.number < 0), None)
+
+
+def untuned_counts(job: JobRow, untuned: TrialRow | None) -> bool:
+    """Return whether the un-tuned run of a job is a candidate for its result.
+
+    It has to have trained to its end: one that failed, diverged, has no finite objective, or was stopped by a limit or
+    by the end of its job is none. The job's summary says of one that ended before its length that it did so by itself.
+    """
+    if untuned is None or untuned.ended_at is None or untuned.stopped or objective(job, untuned) is None:
+        return False
+    summary = job.summary.get("untuned") or (job.summary.get("before") or {}).get("untuned") or {}
+    return untuned.status == "Completed" or (untuned.status == "Stopped" and bool(summary.get("ended_by_itself")))
+
+
+def result_of(job: JobRow, trials: Iterable[TrialRow], untuned: TrialRow | None) -> TrialRow | None:
+    """Return the run that a job comes to: its best trial, or the un-tuned run if that is better.
+
+    Args:
+        job: its row.
+        trials: the tuned ones.
+        untuned: the un-tuned run, if there is one.
+
+    Returns:
+        None where neither has a finite objective. A tie goes to the run with less resource, then to the un-tuned one.
+    """
+    known = list(trials)
+    best = best_trial(job, known)
+    if untuned is None or not untuned_counts(job, untuned):
+        return best
+    if best is None:
+        return untuned
+    tuned = replace(_standing(job, best), value=means(job, known)[best.number])
+    ranking = _ranking(job)
+    return min((ranking.rank_standing(tuned), best), (ranking.rank_standing(_standing(job, untuned)), untuned))[1]
+
+
 def best_of_jobs(jobs: Sequence[tuple[JobRow, Sequence[TrialRow]]]) -> TrialRow | None:
     """The best of the best trials of jobs that have the same objective, each compared by its configuration's mean.
 
@@ -72,21 +127,22 @@ def as_earlier_best(trial: TrialRow) -> dict[str, Any]:
     return {name: getattr(trial, name) for name in names}
 
 
-def overall_best(job: JobRow, trials: Iterable[TrialRow]) -> TrialRow | None:
-    """The best of a job's trials and of its parents', in the order of `best_trial`; None if none has an objective.
+def overall_best(job: JobRow, trials: Iterable[TrialRow], untuned: TrialRow | None = None) -> TrialRow | None:
+    """The better of a job's result and of its parents' best trial, in the order of `best_trial`; None if none has one.
 
     Only of a job that warm-started from the same data and trainer: what else would have been measured differently.
     """
     earlier, trials = job.spec.get(EARLIER_BEST), list(trials)
+    result = result_of(job, trials, untuned)
     if earlier is None:
-        return best_trial(job, trials)
-    best, parents = best_trial(job, trials), TrialRow(**earlier, number=-1)  # It was there before all of them.
-    found = [_standing(job, parents)]
-    if best is not None:
-        value = means(job, trials)[best.number]
-        found.append(replace(_standing(job, best), value=value))
-    first = best_of(found, _ranking(job).rank_standing)
-    return None if first is None else parents if first.number < 0 else best
+        return result
+    parents = TrialRow(**earlier, number=-2)  # It was there before all runs of this job.
+    found = [(_standing(job, parents), parents)]
+    if result is not None:
+        value = objective(job, result) if result is untuned else means(job, trials)[result.number]
+        found.append((replace(_standing(job, result), value=value), result))
+    first = best_of(found, lambda each: _ranking(job).rank_standing(each[0]))
+    return None if first is None else first[1]
 
 
 def ranked(job: JobRow, trials: Iterable[TrialRow]) -> list[TrialRow]:
@@ -144,15 +200,17 @@ def when(seconds: float) -> datetime:
 
 @dataclass(frozen=True, kw_only=True)
 class JobView:
-    """A job and its tuned trials, as commands and pages show them.
+    """A job and its runs, as commands and pages show them.
 
     Args:
         job: its row.
-        trials: in the order in which they were suggested.
+        trials: the tuned ones, in the order in which they were suggested.
+        untuned: the run of the static hyperparameters beside them, if there was one.
     """
 
     job: JobRow
     trials: Sequence[TrialRow] = ()
+    untuned: TrialRow | None = None
 
     @property
     def status(self) -> str:
@@ -171,13 +229,48 @@ class JobView:
 
     @cached_property
     def best(self) -> TrialRow | None:
-        """The best trial; None where none has a finite objective."""
+        """The best tuned trial; None where none has a finite objective."""
         return best_trial(self.job, self.trials)
 
     @cached_property
+    def result(self) -> TrialRow | None:
+        """The run that the job comes to: see `result_of`."""
+        return result_of(self.job, self.trials, self.untuned)
+
+    @property
+    def standard_error(self) -> float | None:
+        """The standard error of the best trial's score, where it is known.
+
+        A trial's is from the rows that it was measured on; that of a mean of trials from how far they lie apart.
+        """
+        summary = self.job.summary
+        error = ((summary.get("best_trial") or summary.get("best")) or {}).get("standard_error")
+        if self.means:
+            error = self.mean_error(self.best) if self.best else None
+        return float(error) if error and isfinite(error) else None
+
+    @cached_property
+    def gap(self) -> Gap | None:
+        """The best trial's score against the un-tuned run's; None where one of them has none, or did not train on."""
+        best, untuned = self.best, self.untuned
+        if best is None or untuned is None or not untuned_counts(self.job, untuned):
+            return None
+        value, other = self.score(best), self.objective(untuned)
+        if value is None or other is None:
+            return None
+        return Gap(
+            value=value,
+            other=other,
+            error=self.standard_error,
+            maximize=_ranking(self.job).maximize,
+            repeats=repeats_of(self.job),
+            units=(best.resource, untuned.resource),
+        )
+
+    @cached_property
     def overall_best(self) -> TrialRow | None:
-        """The best trial of it and of the parents whose values count as its own."""
-        return overall_best(self.job, self.trials)
+        """The better of its result and of the best trial of the parents whose values count as its own."""
+        return overall_best(self.job, self.trials, self.untuned)
 
     @property
     def planned(self) -> int:
@@ -214,13 +307,13 @@ class JobView:
 
     def mean_error(self, trial: TrialRow) -> float | None:
         """The standard error of the mean of a trial's configuration; None where that is not a mean of several."""
-        if self.means.get(trial.number) is None:
+        if trial.number < 0 or self.means.get(trial.number) is None:
             return None
         return self._mean_errors[trial.number // repeats_of(self.job)]
 
     def score(self, trial: TrialRow) -> float | None:
         """What the job compares configurations by: a trial's own value, or the mean of its configuration's trials."""
-        return self.means[trial.number] if self.means else self.objective(trial)
+        return self.means[trial.number] if self.means and trial.number >= 0 else self.objective(trial)
 
     def ranked(self) -> list[TrialRow]:
         """The trials, best first."""

@@ -10,7 +10,7 @@ from math import isfinite
 from typing import Any, Self
 
 from hpo.ranges import ParameterRange, range_from_json
-from hpo.record import JobView, LedgerRow, ReportRow, Store, TrialRow
+from hpo.record import JobView, LedgerRow, ReportRow, Store, split
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,12 +20,11 @@ class JobData(JobView):
     Args:
         job: see `JobView`.
         trials: see `JobView`.
-        untuned: the run of the static hyperparameters beside them, if there was one.
+        untuned: see `JobView`.
         reports: by trial's id, in the order of their steps; of the un-tuned run too.
         ledger: billed worker-seconds, by time.
     """
 
-    untuned: TrialRow | None = None
     reports: Mapping[str, tuple[ReportRow, ...]]
     ledger: tuple[LedgerRow, ...] = ()
 
@@ -36,14 +35,14 @@ class JobData(JobView):
         Raises:
             ConfigurationError: it has no such job.
         """
-        trials = store.trials(name)
+        trials, untuned = split(store.trials(name))
         reports: dict[str, list[ReportRow]] = defaultdict(list)
         for report in store.reports(name):
             reports[report.trial_id].append(report)
         data = cls(
             job=store.job(name),
-            trials=tuple(trial for trial in trials if trial.number >= 0),
-            untuned=next((trial for trial in trials if trial.number < 0), None),
+            trials=tuple(trials),
+            untuned=untuned,
             reports={trial: tuple(rows) for trial, rows in reports.items()},
             ledger=tuple(store.ledger(name)),
         )

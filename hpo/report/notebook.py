@@ -11,7 +11,6 @@ from hpo.report.page import (
     Column,
     Table,
     cells_of,
-    places,
     subtitle,
     template,
     training_subtitle,
@@ -19,7 +18,7 @@ from hpo.report.page import (
     verdict,
 )
 from hpo.strategies import Plan
-from hpo.text import range_text, short
+from hpo.text import places, range_text, short
 
 BEST = 10
 """Trials that are shown."""

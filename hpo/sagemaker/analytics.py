@@ -80,8 +80,8 @@ class HyperparameterTuningJobAnalytics:
 
     def description(self, force_refresh: bool = False) -> dict[str, Any]:
         """The job, as `HyperparameterTuner.describe()` gives it; always read anew."""
-        job, trials, _ = self._load()
-        return describe(job, trials)
+        with Store(self._url) as store:
+            return describe(store.job(self.name), store.trials(self.name))
 
     def training_job_summaries(self, force_refresh: bool = False) -> list[dict[str, Any]]:
         """The trials, in the form of the API's training jobs; always read anew."""

@@ -16,11 +16,10 @@ from hpo.record import (
     State,
     TrialRow,
     TrialStatus,
-    best_trial,
     is_held,
     objective,
-    overall_best,
     runtime,
+    split,
     status_and_reason,
     tags_of,
     when,
@@ -30,17 +29,20 @@ from trainers.parts import ESTIMATOR, parts_of
 _UNDER_WAY = ("Pending", "Running", "Paused")
 
 
-def describe(job: JobRow, trials: Sequence[TrialRow], acts: Sequence[ActRow] = ()) -> dict[str, Any]:
+def describe(job: JobRow, runs: Sequence[TrialRow], acts: Sequence[ActRow] = ()) -> dict[str, Any]:
     """The response for one job; keys as in the API model, times as datetimes in UTC.
 
     Args:
         job: its row.
-        trials: the tuned ones.
+        runs: its trials, and its un-tuned run if there is one. That is `BestTrainingJob` where it is better than all
+            trials; beside it, `UntunedTrainingJob` and `Gain` say how tuning compares with it. They, too, are names of
+            Warmband's own.
         acts: what persons did to it; the API has no name for that.
     """
     spec = job.spec
     status, reason = status_and_reason(job)
-    best = best_trial(job, trials)
+    trials, untuned = split(runs)
+    view = JobView(job=job, trials=trials, untuned=untuned)
     response: dict[str, Any] = {
         "HyperParameterTuningJobName": job.name,
         "HyperParameterTuningJobConfig": {
@@ -84,16 +86,21 @@ def describe(job: JobRow, trials: Sequence[TrialRow], acts: Sequence[ActRow] = (
         response["StatusReason"] = reason
         if status != "Completed":
             response["FailureReason"] = reason
-    if best is not None:
-        response["BestTrainingJob"] = {**describe_trial(job, best), **_mean(JobView(job=job, trials=trials), best)}
-    if spec.get(EARLIER_BEST) and (overall := overall_best(job, trials)) is not None:
+    if (best := view.result) is not None:
+        response["BestTrainingJob"] = {**describe_trial(job, best), **_mean(view, best)}
+    if untuned is not None:
+        reached = {"Status": untuned.status, "Resource": untuned.resource}
+        response["UntunedTrainingJob"] = {**describe_trial(job, untuned), **reached}
+    if view.gap is not None:
+        response["Gain"] = view.gap.to_json()
+    if spec.get(EARLIER_BEST) and (overall := view.overall_best) is not None:
         response["OverallBestTrainingJob"] = describe_trial(job, overall)
     return response
 
 
 def _mean(view: JobView, trial: TrialRow) -> dict[str, Any]:
     """The mean of a trial's configuration, by which it is compared, where each is trained several times."""
-    if (value := view.means.get(trial.number)) is None:
+    if trial is view.untuned or (value := view.means.get(trial.number)) is None:
         return {}
     return {"MeanObjectiveValue": value, "MeanObjectiveStandardError": view.mean_error(trial)}
 

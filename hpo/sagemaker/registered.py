@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from hpo.observers import Callback
 from hpo.record import Store
-from hpo.sagemaker.analytics import tuned_trials
 from hpo.text import masked
 from trainers.errors import WarmbandError
 
@@ -34,7 +33,7 @@ def register_trial(
     from hpo.trackers import Lineage, register
 
     with Store(store) as record:
-        row, trials = record.job(job), tuned_trials(record, job)
+        row, trials = record.job(job), record.trials(job)
         trial = next(each for each in trials if each.trial_id == trial_id)
         lineage = Lineage(
             job=job,

@@ -10,6 +10,7 @@ from typing import Any
 from hpo.cost import Tariff
 from hpo.record import (
     TRAINING,
+    UNTUNED,
     ActRow,
     AdditionRow,
     JobRow,
@@ -19,9 +20,9 @@ from hpo.record import (
     TrialRow,
     is_training,
     repeats_of,
+    split,
     stops_in,
 )
-from hpo.sagemaker.analytics import tuned_trials
 from hpo.sagemaker.description import counters, describe, describe_trial
 
 
@@ -32,6 +33,7 @@ class Snapshot(JobView):
     Args:
         job: see `JobView`.
         trials: see `JobView`.
+        untuned: see `JobView`.
         seconds: billed worker-seconds, by kind.
         trial_seconds: the same by trial.
         waiting: values that persons gave for trials, and no trial has taken yet.
@@ -51,12 +53,13 @@ class Snapshot(JobView):
         for (trial, kind), billed in store.billed(job.name).items():
             seconds[kind] += billed
             by_trial[trial] += billed
-        additions, trials = store.additions(job.name), tuned_trials(store, job.name)
+        additions, (trials, untuned) = store.additions(job.name), split(store.trials(job.name))
         taken = {trial.given for trial in trials}
         waiting = [addition for addition in additions if addition.id not in taken]
         return cls(
             job=job,
             trials=trials,
+            untuned=untuned,
             seconds=dict(seconds),
             trial_seconds=dict(by_trial),
             waiting=waiting,
@@ -86,7 +89,7 @@ class Snapshot(JobView):
 
     def _mean(self, trial: TrialRow) -> dict[str, Any]:
         return {
-            "MeanObjectiveValue": self.means[trial.number],
+            "MeanObjectiveValue": self.means.get(trial.number),
             "MeanObjectiveStandardError": self.mean_error(trial),
         }
 
@@ -174,9 +177,11 @@ def overviews(store: Store, jobs: Sequence[JobRow] | None = None) -> list[Overvi
     jobs = store.jobs() if jobs is None else jobs
     totals = store.totals(jobs)
     for job in jobs:
-        if repeats_of(job) > 1:  # The database sums up trials, and configurations are compared by their means.
-            view = JobView(job=job, trials=tuned_trials(store, job.name))
-            totals[job.name] = replace(totals[job.name], best=view.score(view.best) if view.best else None)
+        # The database sums up trials. Configurations are compared by their means, and with the un-tuned run.
+        if repeats_of(job) > 1 or (job.summary.get("best") or {}).get("trial") == UNTUNED:
+            trials, untuned = split(store.trials(job.name))
+            view = JobView(job=job, trials=trials, untuned=untuned)
+            totals[job.name] = replace(totals[job.name], best=view.score(view.result) if view.result else None)
     return [Overview(job=job, totals=totals[job.name]) for job in jobs]
 
 

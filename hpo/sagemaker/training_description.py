@@ -18,9 +18,9 @@ from hpo.record import (
     TrialRow,
     is_training,
     status_and_reason,
+    training_job_name,
     when,
 )
-from hpo.sagemaker.analytics import tuned_trials
 from hpo.sagemaker.description import describe, describe_act, training_job_status, whose
 from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
@@ -84,7 +84,7 @@ def describe_any(store: Store, name: str) -> dict[str, Any]:
     """
     job, acts = store.job(name), store.acts(name)
     if not is_training(job):
-        return describe(job, tuned_trials(store, name), acts)
+        return describe(job, store.trials(name), acts)
     told = {"Acts": [describe_act(act) for act in acts]} if acts else {}
     return {
         **read_training(store, name),
@@ -105,7 +105,7 @@ def describe_training(
         worker_seconds: what was billed for it.
     """
     alone, spec = is_training(job), job.spec
-    name = job.name if alone or trial is None else trial.trial_id
+    name = job.name if alone or trial is None else training_job_name(job.name, trial.trial_id)
     status, reason = _status(job, trial, alone=alone)
     transitions = list(_transitions(job, trial, status, reason, alone=alone))
     workers = _workers(spec, trial)

@@ -22,7 +22,7 @@ from hpo.jobs import (
 from hpo.observers import show_summary
 from hpo.record import JobRow, Store, is_training, status_and_reason
 from hpo.sagemaker.added import add_trial
-from hpo.sagemaker.analytics import HyperparameterTuningJobAnalytics, tuned_trials
+from hpo.sagemaker.analytics import HyperparameterTuningJobAnalytics
 from hpo.sagemaker.best import best_of, chosen_of, overall_best_of
 from hpo.sagemaker.description import describe
 from hpo.sagemaker.having_model import HasModel
@@ -189,14 +189,14 @@ class TunedJob(HasModel):
         """
         with Store(self._store) as store:
             name = self._name()
-            return describe(store.job(name), tuned_trials(store, name), store.acts(name))
+            return describe(store.job(name), store.trials(name), store.acts(name))
 
     def analytics(self) -> HyperparameterTuningJobAnalytics:
         """The job's trials as a DataFrame."""
         return HyperparameterTuningJobAnalytics(self._name(), store=self._store)
 
     def best_training_job(self) -> str:
-        """The name of the best trial.
+        """Return the name of the best trial, or "untuned" if the job's un-tuned run is better than all trials.
 
         Raises:
             WarmbandError: none has reported a finite objective.
@@ -204,7 +204,7 @@ class TunedJob(HasModel):
         return best_of(self._store, self._name()).trial_id
 
     def overall_best_training_job(self) -> str:
-        """The name of the best trial of the job and of parents with the same data and trainer, where it has such.
+        """Return the name of the best run of the job and of parents with the same data and trainer, where it has such.
 
         Raises:
             WarmbandError: none has reported a finite objective.
@@ -212,10 +212,11 @@ class TunedJob(HasModel):
         return overall_best_of(self._store, self._name()).trial_id
 
     def best_estimator(self, best_training_job: str | Mapping[str, Any] | None = None) -> Trainer:
-        """A trainer with a trial's hyperparameters, the best's by default; its `model()` is what the trial trained.
+        """Return a trainer with a trial's hyperparameters, whose `model()` is what the trial trained.
 
         Args:
-            best_training_job: a trial's name, or a dict that has it as "TrainingJobName"; None for the best trial.
+            best_training_job: a trial's name, "untuned" for the un-tuned run, or a dict that has it as
+                "TrainingJobName"; None for what `best_training_job` returns.
 
         Raises:
             ConfigurationError: the job has no such trial.

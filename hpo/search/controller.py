@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,13 +13,14 @@ from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import Searcher
 
 from hpo.cost import Budget, Ledger
+from hpo.ranking import has_value
 from hpo.search.dispatch import Dispatch
 from hpo.search.halts import goes_back
 from hpo.search.observer import STOP_REQUESTED, JobState, Record
 from hpo.search.recall import FirstRun, Recall
 from hpo.search.reference_runs import Beside, OnProbe
 from hpo.search.roster import Roster, Work
-from hpo.search.trial import UNTUNED, Search, TrialRun
+from hpo.search.trial import UNTUNED, Search, TrialRun, rank_of, standing_of
 from hpo.search.trials import Trials
 from trainers import steady
 from trainers.errors import SearchError, StorageError
@@ -205,6 +207,23 @@ class Controller:
         return self.trials.comparison.best(self.runs.values())
 
     @property
+    def untuned_counts(self) -> bool:
+        """Whether the un-tuned run trained to its end and has a finite objective, so that it may be the result."""
+        run = self.untuned
+        if run is None or not run.trial.is_finished() or run.cut or run.stops or run.stopped is not None:
+            return False
+        return has_value(rank_of(self.search.ranking, run))
+
+    def result(self) -> TrialRun | None:
+        """Return the run that the search comes to: its best trial, or the un-tuned run if that is better."""
+        best, untuned = self.best(), self.untuned if self.untuned_counts else None
+        if best is None or untuned is None:
+            return best or untuned
+        ranking = self.search.ranking
+        tuned = replace(standing_of(ranking, best), value=self.trials.comparison.score(best, self.runs.values()))
+        return best if ranking.rank_standing(tuned) < rank_of(ranking, untuned) else untuned
+
+    @property
     def state(self) -> JobState:
         """The state for its observers."""
         up = len(self._roster.busy) + len(self._roster.free)
@@ -244,6 +263,7 @@ class Controller:
             if run.trial.is_finished():
                 continue
             run.cut = self.trials.verdict is None
+            run.stops = True
             run.trial.set_status(Trial.TERMINATED)
             self.trials.conclude(run) if run.tuned else self.trials.keep(run)
         self.trials.leave_out()

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hpo.ranking import best_of, ranks
+from hpo.ranking import best_of, mean_of, ranks
 from hpo.search.trial import Search, TrialRun, standing_of
 from hpo.strategies import RESOURCE
 from trainers.gangs import Report, Segment
@@ -43,6 +43,10 @@ class Comparison:
         """The objectives of all trials of a trial's configuration, its own among them."""
         number = run.number // self._repeats
         return [self.objective(each) for each in runs if each.tuned and each.number // self._repeats == number]
+
+    def score(self, run: TrialRun, runs: Iterable[TrialRun]) -> float:
+        """The value that configurations are compared by: a trial's own, or the mean over its configuration's trials."""
+        return mean_of(self.values_beside(run, runs))
 
     def take(self, run: TrialRun, report: Report) -> None:
         """A trial trained another unit; one that an ancestor had trained has no value of the trial's own."""

@@ -16,14 +16,11 @@ from hpo.cost import Limits
 from hpo.forks import Effects, Origin, Phase
 from hpo.ranges import ParameterRange
 from hpo.ranking import DIVERGED, FAILED, Rank, Ranking, Standing
-from hpo.record import TrialStatus
+from hpo.record import UNTUNED as UNTUNED, TrialStatus
 from hpo.strategies import TuningJobCompletionCriteriaConfig, unsaid
 from trainers import storage
 from trainers.checkpoint import UNKNOWN, Manifest
 from trainers.gangs import Assignment
-
-UNTUNED = "untuned"
-"""Id of the run with the trainer's own hyperparameters, made for comparison when a gang is free."""
 
 PROBE = "probe"
 """Id of the first few units that a gang trains, to measure what they cost there."""
@@ -162,7 +159,8 @@ class TrialRun:
             the old ones may still be removed, or written by a gang that was lost.
         diverged: why its numbers are not finite any more; it then has no value, and that is no failure.
         diverged_from: the units of its last rung then; 0 where it had reached none.
-        stops: its scheduler, a person or a limit stopped it while it trained, so that it ends at its next report.
+        stops: its scheduler, a person, a limit or the end of its job stopped it while it trained, so that it ends at
+            its next report.
         stopped: a person's stop, or a limit's, that it ended by; None where none did.
         stop_known: likewise in the run before, so that it ends there again.
         origin: where it began, if that was another trial's checkpoint.

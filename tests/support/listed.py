@@ -59,6 +59,17 @@ def job(store: Store, name: str, *, values: list[float | None], age: float = 120
         writer.job(**{"status": "Completed", "ended_at": now - 10} | changes)
 
 
+def with_untuned(store: Store, name: str, value: float, **changes: Any) -> None:
+    """A job of two trials with the values 0.7 and 0.75, whose un-tuned run has trained to its end."""
+    job(store, name, values=[0.7, 0.75])
+    untuned = {"status": "Completed", "objective": value, "resource": 30, "hyperparameters": {"eta": 0.3}, **changes}
+    with store.writer(name) as writer:
+        now = time.time()
+        ends = {"started_at": now - 60, "ended_at": now - 30, "checkpoint": f"/models/{name}-untuned"}
+        writer.trial(TrialRow(job=name, trial_id="untuned", number=-1, **{**ends, **untuned}))
+        writer.job(summary={"best_trial": {"standard_error": 0.01}})
+
+
 def hpo(*arguments: str, columns: int = 80, code: int = 0) -> str:
     """Run a command; return its output."""
     result = CliRunner(env={"COLUMNS": str(columns), "TERM": "dumb"}).invoke(app, arguments)

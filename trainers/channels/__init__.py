@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         open_channels as open_channels,
         refuse_unread as refuse_unread,
     )
+    from trainers.channels.label_counts import LabelCounts as LabelCounts, count_labels as count_labels
     from trainers.channels.labels import LabelRule as LabelRule
     from trainers.channels.memory import Memory as Memory
     from trainers.channels.placed import PlacedChannel as PlacedChannel, about as about

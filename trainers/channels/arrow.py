@@ -41,8 +41,8 @@ def arrow_rows(
     said: dict[str, NDArray[Any]] = {}
     if queries is not None:
         by_role = dict(roles.said)
-        weights = as_said([_arrow_numbers(block.column(by_role[WEIGHT][0]))]) if WEIGHT in by_role else None
-        numbered = queries.numbers(_arrow_numbers(block.column(by_role[QID][0])), number, weights)
+        weights = as_said([arrow_numbers(block.column(by_role[WEIGHT][0]))]) if WEIGHT in by_role else None
+        numbered = queries.numbers(arrow_numbers(block.column(by_role[QID][0])), number, weights)
         mine = np.flatnonzero(numbered % world_size == rank)
         said[QID] = numbered[mine]
     places, coding = roles.features(block.num_columns), coding or {}
@@ -52,14 +52,14 @@ def arrow_rows(
         return coding[at].codes(column, lambda place: unseen(name, column[place].as_py(), number(place)))
 
     with np.errstate(over="ignore"):  # Too large becomes infinite, and that is refused.
-        labels = _arrow_numbers(block.column(roles.target))[mine].astype(np.float32)
+        labels = arrow_numbers(block.column(roles.target))[mine].astype(np.float32)
         features = np.empty((len(labels), len(places)), np.float32)
         for at, place in enumerate(places):
             column = block.column(place)
-            features[:, at] = (codes(at, column) if at in coding else _arrow_numbers(column))[mine]
+            features[:, at] = (codes(at, column) if at in coding else arrow_numbers(column))[mine]
         for role, of_role in roles.said:
             if role != QID:
-                said[role] = as_said([_arrow_numbers(block.column(place))[mine] for place in of_role])
+                said[role] = as_said([arrow_numbers(block.column(place))[mine] for place in of_role])
 
     def row(at: int) -> int:
         return number(int(np.arange(block.num_rows)[mine][at]))
@@ -70,7 +70,8 @@ def arrow_rows(
     return Table(features=features, labels=labels, feature_names=names, said=said)
 
 
-def _arrow_numbers(column: Any) -> NDArray[Any]:
+def arrow_numbers(column: Any) -> NDArray[Any]:
+    """Return an Arrow column of numbers as an array of floats."""
     import pyarrow as pa
 
     if column.type in (pa.float64(), pa.float32()) and not column.null_count:

@@ -224,7 +224,7 @@ def stop(
     from hpo.cli.terminal import show_json, terminal
     from hpo.cli.views import value_text
     from hpo.jobs import end_abandoned
-    from hpo.record import Store
+    from hpo.record import Store, run_name
     from hpo.sagemaker import Snapshot, describe_any
     from hpo.text import count
 
@@ -244,8 +244,8 @@ def stop(
         )
         return
     out.print(f"{name} is {snapshot.status}{f': {snapshot.reason}' if snapshot.reason else ''}", markup=False)
-    best = snapshot.best
-    result = f", the best {value_text(snapshot.objective(best))} ({best.trial_id})" if best else ""
+    best = snapshot.result
+    result = f", the best {value_text(snapshot.objective(best))} ({run_name(best.trial_id)})" if best else ""
     out.print(f"Kept: {count(len(snapshot.trials), 'trial')}{result}; look with: hpo trials {name}", markup=False)
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from hpo.cli.views.trials import act_lines, failures, waiting_lines
 from hpo.cli.views.words import STYLES, ago, cost_text, settings, status_text, value_text
 from hpo.jobs import raises
-from hpo.record import EARLIER_BEST, LedgerKind, TrialRow, holder_of, is_training, repeats_of, tags_of, when
+from hpo.record import EARLIER_BEST, LedgerKind, TrialRow, holder_of, is_training, repeats_of, run_name, tags_of, when
 from hpo.sagemaker import Snapshot
 from hpo.text import (
     count,
@@ -72,25 +72,29 @@ def code_of(snapshot: Snapshot, store: str | None) -> Text:
 
 
 def _found(snapshot: Snapshot) -> dict[str, RenderableType]:
-    spec, best = snapshot.job.spec, snapshot.best
+    spec, best = snapshot.job.spec, snapshot.result
     summary = snapshot.job.summary
     goal = f"{spec['objective_type'].lower()} the {spec['objective_value']} value of {spec['objective_metric_name']}"
     if best is None:
         return {"objective": goal, "best": "none: no trial has reported a finite value"}
     noise = (summary.get("best") or {}).get("standard_error")
     value = value_text(snapshot.objective(best)) + (f" (standard error {noise:.4f})" if noise else "")
-    if (mean := snapshot.means.get(best.number)) is not None:
+    if best is not snapshot.untuned and (mean := snapshot.means.get(best.number)) is not None:
         whole = mean_text(mean, snapshot.mean_error(best), repeats_of(snapshot.job))
         value = f"{whole}, the best of which has {value}"
     reached = best.best_resource if spec["objective_value"] == "best" and best.best_resource else best.resource
     rows: dict[str, RenderableType] = {
         "objective": goal,
-        "best": f"{value}, {best.trial_id} at unit {reached} of {snapshot.job.plan.get('max_resource', reached)}",
+        "best": f"{value}, {run_name(best.trial_id)} at unit {reached} of "
+        f"{snapshot.job.plan.get('max_resource', reached)}",
         "hyperparameters": settings(best.hyperparameters),
     }
     if snapshot.job.spec.get(EARLIER_BEST) and (overall := snapshot.overall_best):
         where = "of this job" if overall is best else f"of the parent {overall.job}"
-        rows["overall best"] = f"{value_text(snapshot.objective(overall))}, {overall.trial_id} {where}"
+        rows["overall best"] = f"{value_text(snapshot.objective(overall))}, {run_name(overall.trial_id)} {where}"
+    if snapshot.best is not None and snapshot.best is not best:
+        trained = count(snapshot.best.resource, "unit")
+        rows["best trial"] = f"{value_text(snapshot.score(snapshot.best))}, {snapshot.best.trial_id} after {trained}"
     if details := details_text(best.details):
         rows["details"] = details
     others = (summary.get("best") or {}).get("metrics") or {}
@@ -102,6 +106,8 @@ def _found(snapshot: Snapshot) -> dict[str, RenderableType]:
         rows["un-tuned"] = f"{value_text(untuned['value'])} after {untuned['resource']} units"
     elif untuned:
         rows["un-tuned"] = untuned_text(untuned)
+    if snapshot.gap is not None:
+        rows["tuning"] = snapshot.gap.sentence
     return {**rows, **_model(best)}
 
 

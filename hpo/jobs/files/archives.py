@@ -7,6 +7,7 @@ import tarfile
 from collections.abc import Mapping
 from typing import Any
 
+from hpo.record import training_job_name
 from hpo.search import TrialRun
 from trainers import ScriptTrainer, XGBoostTrainer, storage
 from trainers.checkpoint import looked_up
@@ -39,11 +40,15 @@ class Archives:
         spec: of the job.
         estimator: its trainer.
         folder: of its checkpoints, with a folder a trial.
-        training: the name of a single training; empty where each trial is one.
+        name: of the job.
+        training: it is a single training; else each trial is one.
     """
 
-    def __init__(self, spec: Mapping[str, Any], estimator: Trainer, folder: str, training: str = "") -> None:
-        self._spec, self._estimator, self._folder, self._training = spec, estimator, folder, training
+    def __init__(
+        self, spec: Mapping[str, Any], estimator: Trainer, folder: str, *, name: str, training: bool = False
+    ) -> None:
+        self._spec, self._estimator, self._folder = spec, estimator, folder
+        self._name, self._training = name, training
 
     def __bool__(self) -> bool:
         return bool(self._spec.get(ARCHIVES))
@@ -64,7 +69,8 @@ class Archives:
             manifest = looked_up(checkpoint)
         trainer, _ = self._estimator.chosen(run.trial.config)
         data = packed(trainer.trained(checkpoint, manifest=manifest))
-        storage.write(archive_of(self._spec, self._training or run.id), data)
+        name = self._name if self._training else training_job_name(self._name, run.id)
+        storage.write(archive_of(self._spec, name), data)
 
     def _left(self, run: TrialRun) -> str:
         folder = storage.join(self._folder, run.id)

@@ -87,7 +87,7 @@ class Checkpoints:
             Those whose checkpoint goes, `run` or one that it displaced, their `checkpoint` set to None: to be recorded
             before `recorded` is called.
         """
-        if self._archives and run.tuned and run.trial.is_finished():
+        if self._archives and run.trial.is_finished():
             self._archive(run)
         self._decided += ((remove, uri) for uri in self._retention.lent(run))
         older = self._retention.served(run)

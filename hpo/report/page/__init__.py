@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     )
     from hpo.report.page.cells import cells_of as cells_of, with_error as with_error
     from hpo.report.page.comparison import comparison_page as comparison_page
-    from hpo.report.page.conclusion import places as places, subtitle as subtitle, verdict as verdict
+    from hpo.report.page.conclusion import subtitle as subtitle, verdict as verdict
     from hpo.report.page.page import Block as Block, Page as Page, Section as Section
     from hpo.report.page.render import template as template
     from hpo.report.page.sections import job_page as job_page, job_sections as job_sections

@@ -10,6 +10,7 @@ from datetime import datetime
 from numbers import Integral, Real
 
 from hpo.report.page.blocks import Column, Measured, Table
+from hpo.text import decimal
 
 NOTHING = "–"  # noqa: RUF001  # the sign for what is not there
 
@@ -59,18 +60,6 @@ def cells_of(table: Table) -> tuple[list[Column], list[list[Cell]]]:
     columns = [column if isinstance(column, Column) else Column(column) for column in table.columns]
     rows = [[cell(value, column.digits) for column, value in zip(columns, row, strict=True)] for row in table.rows]
     return columns, rows
-
-
-def decimal(number: float, digits: int | None = None) -> str:
-    """A number with so many digits after the point; None shows four significant ones."""
-    if not math.isfinite(number):
-        return {math.inf: "∞", -math.inf: "-∞"}.get(number, "NaN")
-    if digits is not None:
-        return f"{number:,.{digits}f}"
-    if 1e3 <= abs(number) < 1e6:
-        return f"{number:,.0f}"
-    mantissa, e, exponent = f"{number:.4g}".partition("e")
-    return f"{mantissa}e{int(exponent)}" if e else mantissa
 
 
 def with_error(value: float, error: float | None, digits: int | None = None) -> str:

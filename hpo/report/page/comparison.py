@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from hpo.report.data import JobData
 from hpo.report.figures import comparison_figures
 from hpo.report.page.blocks import Column, Measured, Table
-from hpo.report.page.conclusion import comparison, places, standard_error, subtitle
+from hpo.report.page.conclusion import comparison, subtitle
 from hpo.report.page.page import Page, Section
-from hpo.text import count, short
+from hpo.text import count, places, short
 
 NAMED = 3
 """A page of more jobs has their number as its title."""
@@ -69,7 +69,7 @@ def _change(first: JobData, data: JobData) -> Measured | None:
     before, after = _score(first), _score(data)
     if before is None or after is None:
         return None
-    errors = [standard_error(first), standard_error(data)]
+    errors = [first.standard_error, data.standard_error]
     known = [error for error in errors if error is not None]
     return Measured(after - before, math.hypot(*known) if len(known) == len(errors) else None, signed=True)
 
@@ -112,7 +112,7 @@ def _data(jobs: Sequence[JobData]) -> Table:
 def _pair(data: JobData) -> tuple[Measured, float | None]:
     """The best trial's score and the un-tuned run's."""
     untuned = data.objective(data.untuned) if data.untuned else None
-    return Measured(_score(data), standard_error(data)), untuned
+    return Measured(_score(data), data.standard_error), untuned
 
 
 def _score(data: JobData) -> float | None:

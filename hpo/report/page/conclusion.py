@@ -2,66 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from hpo.gap import Gap
 from hpo.record import repeats_of, when
 from hpo.report.data import JobData
-from hpo.report.page.cells import decimal, with_error
-from hpo.text import count, first_line, money, strategy_name
-
-LIKELY = 2.0
-"""Standard errors from which on a difference is said without a doubt beside it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gap:
-    """How much better one score is than another on the same rows.
-
-    Args:
-        value: the one.
-        other: the other.
-        error: the standard error of one such score; None where it is not known.
-        maximize: whether more is better.
-        repeats: trials of which the one score is the mean; the error is then that mean's.
-    """
-
-    value: float
-    other: float
-    error: float | None
-    maximize: bool
-    repeats: int = 1
-
-    @property
-    def gain(self) -> float:
-        """By how much; negative if it is worse."""
-        return (self.value - self.other) * (1 if self.maximize else -1)
-
-    @property
-    def is_noise(self) -> bool:
-        """Whether it is less than the standard error."""
-        return self.error is not None and abs(self.gain) < self.error
-
-    @property
-    def text(self) -> str:
-        """Its size, and in standard errors where those are known."""
-        size = decimal(abs(self.gain), places(self.value))
-        if self.error is None:
-            return size
-        errors = abs(self.gain) / self.error
-        doubt = "" if errors >= LIKELY else ", which may be chance"
-        return f"{size} or {errors:.1f} standard errors of {self._which}{doubt}"
-
-    @property
-    def noise(self) -> str:
-        """The standard error in words."""
-        return f"{self._which} has a standard error of {score(self.error or 0)}"
-
-    @property
-    def _which(self) -> str:
-        return "one such score" if self.repeats == 1 else "that mean"
+from hpo.report.page.cells import with_error
+from hpo.text import count, first_line, money, places, strategy_name
 
 
 def verdict(data: JobData) -> str:
@@ -91,42 +39,6 @@ def subtitle(data: JobData) -> str:
     return f"{strategy_name(spec)} over {tuned} of {trainer}. {state}"
 
 
-def gap(data: JobData) -> Gap | None:
-    """The best trial's score against the un-tuned run's; None where one of them has none."""
-    value = data.score(data.best) if data.best else None
-    other = data.objective(data.untuned) if data.untuned else None
-    if value is None or other is None:
-        return None
-    return _between(data, value, other)
-
-
-def _between(data: JobData, value: float, other: float) -> Gap:
-    """A job's best score against another score."""
-    return Gap(
-        value=value,
-        other=other,
-        error=standard_error(data),
-        maximize=data.maximize,
-        repeats=repeats_of(data.job),
-    )
-
-
-def standard_error(data: JobData) -> float | None:
-    """The standard error of the best score, where it is known.
-
-    A trial's is from the rows that it was measured on; that of a mean of several trials from how far they lie apart.
-    """
-    error = (data.job.summary.get("best") or {}).get("standard_error")
-    if data.means:
-        error = data.mean_error(data.best) if data.best else None
-    return float(error) if error and math.isfinite(error) else None
-
-
-def places(*scores: float) -> int | None:
-    """Digits after the point of scores that stand beside each other; None: four significant ones each."""
-    return 4 if all(1e-2 <= abs(score) < 100 for score in scores) else None
-
-
 def score(value: float, error: float | None = None) -> str:
     """A score as it stands in a sentence, with its standard error where that is known."""
     return with_error(value, error, places(value))
@@ -151,10 +63,16 @@ def comparison(jobs: Sequence[JobData]) -> str:
         text = f"only {scored[0][1].title} has a {jobs[0].metric}, {score(scored[0][0])}" if scored else "none has any"
         return f"There is nothing to compare yet: {text}."
     (value, first), (other, second) = scored[:2]
-    between = _between(first, value, other)
+    between = Gap(
+        value=value,
+        other=other,
+        error=first.standard_error,
+        maximize=first.maximize,
+        repeats=repeats_of(first.job),
+    )
     costs = f"{first.title} took {price(first)}, {second.title} {price(second)}"
-    if between.is_noise:
-        both = f"{first.metric} is {score(value)}{_of_mean(first)} and {score(other)}, and {between.noise}"
+    if between.outcome == "no difference":
+        both = f"{first.metric} is {score(value)}{_of_mean(first)} and {score(other)}{_error_of(between)}"
         return f"{first.title} and {second.title} cannot be told apart: {both}; {costs}."
     ahead = f"ahead of {second.title} by {between.text}"
     return f"{first.title} found the best {first.metric}, {score(value)}{_of_mean(first)}, {ahead}; {costs}."
@@ -167,19 +85,33 @@ def _stopped(reason: str) -> str:
 def _found(data: JobData) -> str:
     """The conclusion of a job that came to its end."""
     assert data.best is not None
-    value, between = data.score(data.best) or 0.0, gap(data)
+    value, between = data.score(data.best) or 0.0, data.gap
     tried, mean = _tried(data), _of_mean(data)
     if between is None:
-        best = f"The best of {tried} has {data.metric} {score(value, standard_error(data))}{mean}"
+        best = f"The best of {tried} has {data.metric} {score(value, data.standard_error)}{mean}"
         return f"{best}{_no_untuned(data)}, with {price(data)}"
     both = f"{data.metric} is {score(value)}{mean} for the best of {tried} and {score(between.other)} un-tuned"
-    if between.is_noise:
-        shown = f"that these {'trials' if mean else 'rows'} can show: {both}, and {between.noise}"
-        return f"Tuning made no difference {shown}; it took {price(data)}"
-    if between.gain <= 0:
-        return f"Tuning found nothing better: {both}; it took {price(data)}"
+    took = f"{between.lengths}{_result(data)}; it took {price(data)}"
+    if between.outcome == "no difference":
+        shown = f" that these {'trials' if mean else 'rows'} can show" if between.known_error else ""
+        return f"Tuning made no difference{shown}: {both}{_error_of(between)}{took}"
+    if between.outcome == "worse":
+        return f"Tuning found nothing better: {both}, worse by {between.text}{took}"
     moved = f"{'raised' if data.maximize else 'lowered'} {data.metric} from {score(between.other)} to {score(value)}"
-    return f"Tuning {moved}{mean}, by {between.text}, with {price(data)}"
+    unknown = "" if between.known_error else " (its standard error is not known)"
+    return f"Tuning {moved}{mean}, by {between.text}{unknown}, with {price(data)}{between.lengths}"
+
+
+def _error_of(between: Gap) -> str:
+    """The standard error that a gap is within; empty where it is not known."""
+    if between.known_error is None:
+        return ""
+    return f", and {between.which} has a standard error of {score(between.known_error)}"
+
+
+def _result(data: JobData) -> str:
+    """Which run the job returns, where that is not the best trial."""
+    return "; the un-tuned run is the job's result" if data.result is data.untuned else ""
 
 
 def _so_far(data: JobData) -> str:
@@ -187,10 +119,10 @@ def _so_far(data: JobData) -> str:
     value = data.score(data.best) if data.best else None
     if value is None:
         return f"no trial has reported a finite {data.metric}"
-    between = gap(data)
+    between = data.gap
     against = f", against {score(between.other)} un-tuned" if between else ""
     best = "the best so far" if data.job.ended_at is None else f"the best of {_tried(data)}"
-    return f"{best} has {data.metric} {score(value, standard_error(data))}{_of_mean(data)}{against}"
+    return f"{best} has {data.metric} {score(value, data.standard_error)}{_of_mean(data)}{against}"
 
 
 def _tried(data: JobData) -> str:

@@ -6,14 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hpo.record import EARLIER_BEST, TrialRow, repeats_of
+from hpo.record import EARLIER_BEST, TrialRow, repeats_of, run_name
 from hpo.report.data import JobData
 from hpo.report.page.blocks import Code, Column, Facts, Measured, Table
-from hpo.report.page.cells import decimal
-from hpo.report.page.conclusion import places, standard_error
 from hpo.report.page.page import Block, Section
 from hpo.strategies import mean
-from hpo.text import count, details_text, in_bytes, money, range_text, short
+from hpo.text import count, decimal, details_text, in_bytes, money, places, range_text, short
 from trainers.details import NO_MODEL
 from trainers.parts import ESTIMATOR, parts_of
 
@@ -32,8 +30,8 @@ def result(data: JobData) -> Section:
 
 
 def configuration(data: JobData) -> Section:
-    """The best trial's hyperparameters, and the code that has them; nothing where there is none."""
-    best = data.best
+    """The hyperparameters of the job's result, and the code that has them; nothing where there is none."""
+    best = data.result
     if best is None:
         return Section("Configuration", [])
     static, ranges = data.job.spec["estimator"]["hyperparameters"], data.job.spec["hyperparameter_ranges"]
@@ -52,7 +50,10 @@ def configuration(data: JobData) -> Section:
     ]
     table = Table(["hyperparameter", "best", "un-tuned", "range"], rows)
     best_one = data.job.summary.get("best") or {}
-    note = f"{best.trial_id}, the best trial{'' if data.job.ended_at else ' so far'}."
+    so_far = "" if data.job.ended_at else " so far"
+    note = (
+        f"{best.trial_id}, the best trial{so_far}." if best is data.best else f"The un-tuned run is the best{so_far}."
+    )
     return Section("Configuration", [table, *(_codes(data, best_one) if "trainer" in best_one else ())], note=note)
 
 
@@ -82,8 +83,10 @@ def _scores(data: JobData) -> Iterator[Block]:
     for trial, metrics in zip(shown, reported, strict=True):
         first, *rest = [metrics.get(name) for name in names]
         label, error, billed = "un-tuned", None, data.billed_by_trial.get(trial.trial_id)
+        if trial is data.result is data.untuned:
+            label = "un-tuned, the best"
         if trial is data.best:
-            label, error = f"best, {trial.trial_id}", standard_error(data)
+            label, error = f"best, {trial.trial_id}", data.standard_error
             if data.means:
                 together = data.repeats(trial)
                 label = f"best, mean of {together[0].trial_id} to {together[-1].number}"
@@ -147,9 +150,11 @@ def _used(data: JobData) -> Iterator[tuple[str, object]]:
         sizes = f"{in_bytes(kept['kept_bytes'])} of {in_bytes(kept['written_bytes'])} written"
         yield "checkpoints", f"{kept['kept']} kept, {sizes}"
     if data.job.spec.get(EARLIER_BEST) and (overall := data.overall_best):
-        where = "of this job" if overall is data.best else f"of the parent {overall.job}"
+        where = "of this job" if overall is data.result else f"of the parent {overall.job}"
         value = data.objective(overall) or 0.0
-        yield "overall best", f"{data.metric} {decimal(value, places(value))}, {overall.trial_id} {where}"
+        yield "overall best", f"{data.metric} {decimal(value, places(value))}, {run_name(overall.trial_id)} {where}"
+    if data.gap is not None:
+        yield "tuning", data.gap.sentence
     if data.best is not None and (details := details_text(data.best.details)):
         yield "best trial", details
     if probed := (summary.get("probe") or {}).get("verdict"):

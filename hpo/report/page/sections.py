@@ -9,7 +9,7 @@ from hpo.report.data import JobData
 from hpo.report.figures import job_figures
 from hpo.report.page.blocks import Code, Column, Measured, Table, Text
 from hpo.report.page.communication import communication_tables
-from hpo.report.page.conclusion import places, subtitle, verdict
+from hpo.report.page.conclusion import subtitle, verdict
 from hpo.report.page.origin import origin
 from hpo.report.page.page import Block, Page, Section
 from hpo.report.page.result import configuration, result
@@ -21,7 +21,7 @@ from hpo.report.page.training import (
     training_verdict,
 )
 from hpo.report.pictures import Figure
-from hpo.text import first_line
+from hpo.text import first_line, places
 from trainers.details import NO_MODEL
 
 FIGURES = {

@@ -8,9 +8,9 @@ from typing import Any
 from hpo.record import TrialRow, when
 from hpo.report.data import JobData
 from hpo.report.page.blocks import Code, Column, Facts, Table
-from hpo.report.page.conclusion import places, price, score
+from hpo.report.page.conclusion import price, score
 from hpo.report.page.page import Block, Section
-from hpo.text import details_text, first_line, in_bytes, money, short
+from hpo.text import details_text, first_line, in_bytes, money, places, short
 from trainers.details import NO_MODEL
 
 MODEL_CLASS = "TrainingJob"

@@ -19,7 +19,9 @@ from hpo.record import (
     is_training,
     objective,
     repeats_of,
+    split,
     tags_of,
+    untuned_counts,
     when,
 )
 from hpo.sagemaker import Overview, Snapshot, describe, describe_act, describe_any
@@ -80,7 +82,8 @@ class FollowedJob:
         snapshot = self.snapshot()
         if is_training(snapshot.job):
             return describe_any(self._store, self.name)
-        return describe(snapshot.job, snapshot.trials, snapshot.acts)
+        untuned = () if snapshot.untuned is None else (snapshot.untuned,)
+        return describe(snapshot.job, [*snapshot.trials, *untuned], snapshot.acts)
 
     def trial(self, trial_id: str) -> tuple[Snapshot, TrialRow | None]:
         """A trial, or the un-tuned run; None where there is none of that name."""
@@ -94,7 +97,7 @@ class FollowedJob:
 
     def _snapshot(self) -> Snapshot:
         watch = self._watch
-        trials = sorted((each for each in watch.trials.values() if each.number >= 0), key=lambda each: each.number)
+        trials, untuned = split(sorted(watch.trials.values(), key=lambda each: each.number))
         by_trial: dict[str, float] = defaultdict(float)
         for (trial, _), billed in watch.seconds.items():
             by_trial[trial] += billed
@@ -102,6 +105,7 @@ class FollowedJob:
         return Snapshot(
             job=watch.job,
             trials=trials,
+            untuned=untuned,
             seconds=self._by_kind(),
             trial_seconds=dict(by_trial),
             acts=list(watch.acts),
@@ -115,21 +119,23 @@ class FollowedJob:
         return dict(seconds)
 
     def _summary(self) -> dict[str, Any]:
-        job, trials = self._watch.job, [trial for trial in self._watch.trials.values() if trial.number >= 0]
+        job, (trials, untuned) = self._watch.job, split(self._watch.trials.values())
         totals = Totals(
             trials=Counter(_state(job, trial) for trial in trials),
-            best=self._best(job, trials),
+            best=self._best(job, trials, untuned),
             seconds=self._by_kind(),
             forks=sum(bool(trial.replaces) for trial in trials),
         )
         overview = Overview(job=job, totals=totals)
         return {**overview.summary(), **more_of(overview)}
 
-    def _best(self, job: JobRow, trials: list[TrialRow]) -> float | None:
+    def _best(self, job: JobRow, trials: list[TrialRow], untuned: TrialRow | None) -> float | None:
         if repeats_of(job) > 1:
             view = self._snapshot()
-            return None if view.best is None else view.score(view.best)
-        values = [objective(job, trial) for trial in trials if trial.status not in ("Failed", "Diverged")]
+            return None if view.result is None else view.score(view.result)
+        runs = [trial for trial in trials if trial.status not in ("Failed", "Diverged")]
+        runs += [untuned] if untuned is not None and untuned_counts(job, untuned) else []
+        values = [objective(job, run) for run in runs]
         better = max if job.spec["objective_type"] == "Maximize" else min
         return better((value for value in values if value is not None), default=None)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hpo.record import JobRow, Store, TrialQuery, TrialRow, is_training
+from hpo.record import UNTUNED, JobRow, Store, TrialQuery, TrialRow, is_training, split
 from hpo.serve.aws.creating import request_of
 from hpo.serve.aws.errors import ServiceError, invalid
 from hpo.serve.aws.keys import AccessKey
@@ -98,9 +98,12 @@ class Caller:
 
     def _trial(self, name: str) -> tuple[JobRow, TrialRow] | None:
         """A trial by its name, which begins with its job's."""
-        ahead, dash, _ = name.rpartition("-")
+        ahead, dash, last = name.rpartition("-")
         if not dash or (job := self._job(ahead)) is None or is_training(job):
             return None
+        if last == UNTUNED:
+            _, untuned = split(self.store.trials(ahead))
+            return None if untuned is None else (job, untuned)
         found = self.store.find_trials(TrialQuery(most=1, job=ahead, trial_id=name))
         return (job, found[0][1]) if found else None
 

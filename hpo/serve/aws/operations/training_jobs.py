@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hpo.record import JobRow, Key, TrialQuery, TrialRow, is_training
+from hpo.record import UNTUNED, JobRow, Key, TrialQuery, TrialRow, is_training
 from hpo.sagemaker import describe_training, read_training, stop_trial, training_job_statuses, tuned_trials
 from hpo.serve.aws.creating import OBJECTIVE, PROGRAM, create_training_job, request_of
 from hpo.serve.aws.errors import invalid
@@ -128,11 +128,13 @@ def _sent(part: Mapping[str, Any], job: JobRow, trial: TrialRow | None) -> dict[
     if trial is None:
         return dict(part.get("HyperParameters", {}))
     static = part.get("StaticHyperParameters", {})
+    objective = part.get("TuningObjective", {}).get("MetricName") or job.spec["objective_metric_name"]
+    if trial.trial_id == UNTUNED:
+        return {**static, OBJECTIVE: objective}
     several = ESTIMATOR in trial.hyperparameters
     tuned = of_one(part["DefinitionName"], trial.hyperparameters) if several else trial.hyperparameters
     # The SDK's estimators of programs read each value as JSON.
     written = {name: json.dumps(value) for name, value in tuned.items()} if PROGRAM in static else texts(tuned)
-    objective = part.get("TuningObjective", {}).get("MetricName") or job.spec["objective_metric_name"]
     return {**static, **written, OBJECTIVE: objective}
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from hpo.record import JobRow, Key, Store, TrialQuery, TrialRow, is_training, status_and_reason, when
+from hpo.record import JobRow, Key, Store, TrialQuery, TrialRow, is_training, status_and_reason, training_job_name, when
 from hpo.sagemaker import (
     counters,
     describe,
@@ -14,7 +14,6 @@ from hpo.sagemaker import (
     overviews,
     printed_metric,
     training_job_statuses,
-    tuned_trials,
 )
 from hpo.serve.aws.creating import OBJECTIVE, create_tuning_job, request_of
 from hpo.serve.aws.errors import ServiceError, invalid
@@ -43,7 +42,7 @@ def create(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:
 def described(caller: Caller, request: dict[str, Any]) -> dict[str, Any]:
     """DescribeHyperParameterTuningJob."""
     job = caller.tuning_job(request[_NAME])
-    response = describe(job, tuned_trials(caller.store, job.name))
+    response = describe(job, caller.store.trials(job.name))
     asked = request_of(job)
     if asked is None:
         _complete(response, job)
@@ -170,11 +169,13 @@ def _line(job: JobRow) -> dict[str, Any]:
 def _summary(caller: Caller, job: JobRow, line: Mapping[str, Any]) -> dict[str, Any]:
     """A trial as the model has it."""
     reason = {"FailureReason": line["FailureReason"][:LONGEST_REASON]} if "FailureReason" in line else {}
+    name = training_job_name(line["TuningJobName"], line["TrainingJobName"])
     return {
         "CreationTime": when(job.created_at),  # Until it has begun.
         **line,
         **reason,
-        "TrainingJobArn": caller.arn(TRAINING, line["TrainingJobName"]),
+        "TrainingJobName": name,
+        "TrainingJobArn": caller.arn(TRAINING, name),
     }
 
 

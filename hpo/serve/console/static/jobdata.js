@@ -159,11 +159,22 @@ export class JobData {
     return this.summary?.ObjectiveType === "Minimize";
   }
 
+  /** The run with the trainer's own hyperparameters, once it was begun. */
+  get untuned() {
+    return this.trials.get("untuned") || this.job?.UntunedTrainingJob || null;
+  }
+
+  /** Whether the un-tuned run is the job's result, as the server decided when the job was read. */
+  get untunedIsBest() {
+    return this.untuned !== null && this.job?.BestTrainingJob?.TrainingJobName === this.untuned.TrainingJobName;
+  }
+
+  /** The best tuned trial. */
   get best() {
     let best = null;
     for (const trial of this.trials.values()) {
       const value = JobData.value(trial);
-      if (value === null || trial.Status === "Failed" || trial.Status === "Diverged") continue;
+      if (trial.Number < 0 || value === null || trial.Status === "Failed" || trial.Status === "Diverged") continue;
       const held = best && JobData.value(best);
       if (held === null || (this.minimize ? value < held : value > held)) best = trial;
     }

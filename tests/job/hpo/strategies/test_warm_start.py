@@ -14,7 +14,7 @@ from rich.console import Console
 
 from hpo import ContinuousParameter, HyperparameterTuner, IntegerParameter, WarmStartConfig, WarmStartTypes
 from hpo.observers import show_summary
-from hpo.record import ReportRow, Store, TrialRow
+from hpo.record import ReportRow, Store, TrialRow, run_name
 from hpo.report.data import JobData
 from hpo.report.page.result import _used
 from hpo.strategies.warm_start import EARLIER, earlier_best, earlier_results, observations_in
@@ -152,8 +152,9 @@ def test_the_best_of_a_job_and_its_parents_is_named(better: bool, store: str, tm
         record.delete_job(parent)  # What is known of it is the job's own.
     described = tuner.describe()
     overall = described["OverallBestTrainingJob"]
-    assert described["BestTrainingJob"]["TrainingJobName"] == f"{child}-000"
-    assert overall["TrainingJobName"] == tuner.overall_best_training_job() == f"{parent if better else child}-000"
+    own = described["BestTrainingJob"]["TrainingJobName"]
+    assert own == tuner.best_training_job()
+    assert overall["TrainingJobName"] == tuner.overall_best_training_job() == (f"{parent}-000" if better else own)
     assert overall["TuningJobName"] == (parent if better else child)
     summary = described["Summary"]["overall_best"]
     assert summary["trial"] == overall["TrainingJobName"]
@@ -164,7 +165,8 @@ def test_the_best_of_a_job_and_its_parents_is_named(better: bool, store: str, tm
     with Store(store) as record:
         page = JobData.read(record, child)
     for said in (line, dict(_used(page))["overall best"]):
-        whose = mentions(said, overall["TrainingJobName"]).replace(overall["TrainingJobName"], "")
+        name = run_name(overall["TrainingJobName"])
+        whose = mentions(said, name).replace(name, "")
         assert missing_names(whose, parent) == ([] if better else [parent])
 
 

@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
 def keeper(folder: Path) -> Callable[..., Checkpoints]:
     def made(**spec: str) -> Checkpoints:
         estimator = XGBoostTrainer(scaling=ScalingConfig(num_workers=1))
-        archives = Archives({ARCHIVES: str(folder.parent / "models"), **spec}, estimator, str(folder))
+        archives = Archives({ARCHIVES: str(folder.parent / "models"), **spec}, estimator, str(folder), name="bank")
         search = replace(search_of(lay_out(30, 1, 27), parallel=4), storage_path=str(folder))
         return Checkpoints(search, lambda: None, num_to_keep=1, archives=archives)
 

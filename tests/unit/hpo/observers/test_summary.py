@@ -6,7 +6,7 @@ import io
 import json
 import math
 import re
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from ray.train import ScalingConfig
@@ -133,7 +133,7 @@ def test_the_noise_of_the_objective_is_said_where_it_is_known() -> None:
     assert summary["best"]["standard_error"] == summary["best"]["value"] / 50
     best = rows(printed(show_summary("job", "Completed", METRIC, summary, verbose=True)))["best"]
     mentions(best, "standard error", METRIC, f"{summary['best']['standard_error']:.4f}")
-    assert "standard error" not in shown()[0]
+    assert "standard error" not in rows(shown()[0])["best"]
 
 
 def test_the_same_metric_on_other_rows_stands_beside() -> None:
@@ -177,14 +177,51 @@ def test_failed_trials_are_counted() -> None:
     mentions(rows(text)["trials"], "2 failed", "2 trials", "job-003", "max_depth must be positive")
 
 
-@pytest.mark.parametrize("untuned", [0.5, 2.0])
-def test_an_untuned_run_that_no_trial_is_better_than_is_called_that(untuned: float) -> None:
+@pytest.mark.parametrize(
+    ("mode", "untuned", "outcome", "is_result"),
+    [
+        ("max", 0.5, "gain", False),
+        ("max", 2.0, "worse", True),
+        ("min", 0.5, "worse", True),
+        ("min", 2.0, "gain", False),
+        ("max", 1.0, "no difference", False),  # The trial that was suggested first had it after fewer units.
+    ],
+)
+def test_the_untuned_run_is_the_result_where_it_is_better(
+    mode: Literal["max", "min"], untuned: float, outcome: str, *, is_result: bool
+) -> None:
     def curve(assignment: Assignment, step: int) -> float:
         return untuned if assignment.trial_id == UNTUNED else 1.0
 
-    text, summary = shown(curve=curve)
-    assert summary["untuned"]["ahead"] == (untuned > 1)
-    assert missing_names(rows(text)["un-tuned"], "tuning") == ([] if untuned > 1 else ["tuning"])
+    text, summary = shown(curve=curve, mode=mode)
+    assert (summary["best"]["trial"] == UNTUNED) == is_result
+    assert (summary["best_trial"] is not None) == is_result
+    assert summary["gain"]["outcome"] == outcome
+    found = rows(text)
+    assert missing_names(found["un-tuned"], "the job's result") == ([] if is_result else ["the job's result"])
+    assert ("the un-tuned run" in found["best"]) == is_result
+    assert ("best trial" in found) == is_result
+    assert " ".join(summary["gain"]["sentence"].split()) in " ".join(found["un-tuned"].split())
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_an_untuned_run_without_a_finite_value_is_no_candidate(value: float) -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        return value if assignment.trial_id == UNTUNED else 1.0
+
+    _, summary = shown(curve=curve)
+    assert summary["best"]["trial"] != UNTUNED
+    assert summary["best_trial"] is None
+    assert summary["gain"] is None
+
+
+def test_a_gain_within_the_standard_error_is_none() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        return 0.75 if assignment.trial_id == UNTUNED else 0.76
+
+    controller, _, _ = simulate(curve=curve)
+    assert summarize(controller, PLAN, lambda value: 0.02, TRAINER)["gain"]["outcome"] == "no difference"
+    assert summarize(controller, PLAN, lambda value: 0.005, TRAINER)["gain"]["outcome"] == "gain"
 
 
 def test_an_untuned_run_that_failed_says_why() -> None:

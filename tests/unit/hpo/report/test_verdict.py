@@ -102,7 +102,8 @@ def test_the_verdict_on_a_job_that_has_ended() -> None:
         (job(error=0.04), (*UNTUNED, gain, 1.3, error, *USED), ()),
         (job(error=0.06), (*UNTUNED, "0.0600", "standard error", "2 trials", *USED), (gain,)),
         (job(error=None), (*UNTUNED, gain, *USED), (error,)),
-        (job(0.7), ("validation:auc", "0.7000", "0.7500", "2 trials", *USED), (gain,)),
+        (job(0.7), ("validation:auc", "0.7000", "0.7500", "2 trials", gain, 5.0, error, "un-tuned run", *USED), ()),
+        (job(0.745), ("validation:auc", "0.7450", "0.7500", "2 trials", "0.0100", "un-tuned run", *USED), ("0.0050",)),
         (job(untuned=None), ("2 trials", *OWN, *USED), ("0.7500", "un-tuned")),
         (job(untuned=None, summary=diverged), ("2 trials", *OWN, "un-tuned", "diverged", "1 round", *USED), ()),
         (

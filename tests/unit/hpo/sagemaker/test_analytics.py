@@ -173,12 +173,13 @@ def test_ranges_are_by_name(analytics: HyperparameterTuningJobAnalytics) -> None
     }
 
 
-def test_the_description_and_the_summaries_leave_the_untuned_run_out(
+def test_the_counters_and_the_summaries_leave_the_untuned_run_out(
     analytics: HyperparameterTuningJobAnalytics,
 ) -> None:
     description = analytics.description()
     assert description["HyperParameterTuningJobStatus"] == "InProgress"
-    assert description["BestTrainingJob"]["TrainingJobName"] == "bank-001"
+    assert description["BestTrainingJob"]["TrainingJobName"] == "untuned"
+    assert description["Gain"]["outcome"] == "worse"
     assert sum(description["ObjectiveStatusCounters"].values()) == len(TRIALS)
     summaries = analytics.training_job_summaries()
     assert [summary["TrainingJobName"] for summary in summaries] == [each.trial_id for each in TRIALS]

@@ -10,7 +10,7 @@ from tests.support.hpo.serve.rest import (
     Get,
     get,  # noqa: F401  # A fixture.
 )
-from tests.support.listed import job
+from tests.support.listed import job, with_untuned
 from tests.support.recorded import record
 
 
@@ -56,6 +56,25 @@ def test_curves_are_thinned_with_their_ends(store: Store, get: Get) -> None:
     assert sum(map(len, whole["steps"])) == sum(row.trial_id != "untuned" for row in store.reports("curved"))
     assert get("jobs/curved/curves?metric=validation:auc&points=1000")["trials"] == whole["trials"]
     assert get("jobs/curved/curves?metric=no:such")["trials"] == []
+
+
+def test_the_untuned_run_stands_beside_the_best_trial(store: Store, get: Get) -> None:
+    with_untuned(store, "worse", 0.8)
+    with_untuned(store, "better", 0.745)
+    with_untuned(store, "stopped", 0.8, stopped={"by": "max_trial_runtime", "told": True}, status="Stopped")
+    found = get("jobs/worse")
+    assert found["UntunedTrainingJob"]["Resource"] == 30
+    assert found["BestTrainingJob"]["TrainingJobName"] == found["UntunedTrainingJob"]["TrainingJobName"] == "untuned"
+    assert found["Gain"]["outcome"] == "worse"
+    assert get("jobs/worse/summary")["BestObjectiveValue"] == 0.8
+    assert get("jobs/worse/trials/untuned")["HyperParameters"] == {"eta": 0.3}
+    found = get("jobs/better")
+    assert found["BestTrainingJob"]["TrainingJobName"] == "better-001"
+    assert found["Gain"]["outcome"] == "no difference"
+    found = get("jobs/stopped")
+    assert found["BestTrainingJob"]["TrainingJobName"] == "stopped-001"
+    assert "Gain" not in found
+    assert get("jobs/stopped/summary")["BestObjectiveValue"] == 0.75
 
 
 def test_a_document_that_has_not_changed_is_not_sent_again(client: TestClient, tokens: dict[str, str]) -> None:

@@ -72,11 +72,15 @@ export function jobPage(frame, name) {
       actsOf = allows;
       fill(doing, jobActs(known));
     }
-    const best = data.best;
+    const untuned = data.untuned;
+    const first = data.untunedIsBest;
+    const best = first ? untuned : data.best;
     const planned = Math.max(job.PlannedTrainingJobs || 0, ended(job));
     const expected = data.forecast?.expected;
     fill(figures,
       figure("Best", number(best ? JobData.value(best) : job.BestObjectiveValue), best && h("a", { href: address(name, best.TrainingJobName) }, best.TrainingJobName)),
+      untuned && figure("Un-tuned", number(JobData.value(untuned)), h("a", { href: address(name, untuned.TrainingJobName) }, `after ${number(untuned.Resource)} units`),
+        first ? h("strong", {}, " best") : null, data.job.Gain ? h("div", {}, data.job.Gain.sentence) : null),
       figure("Trials", `${number(ended(job))} / ${number(planned)}`, h("progress", { max: planned || 1, value: ended(job), "aria-label": "trials that have ended" }),
         ` ${job.TrainingJobStatusCounters.InProgress} under way, ${job.TrainingJobStatusCounters.NonRetryableError} failed`),
       figure("Bill", bill(job), expected ? `forecast ${job.BilledCost !== undefined && expected.cost ? `${number(expected.cost, 3)} ${job.Currency}` : duration(expected.worker_seconds)}` : "no forecast"),

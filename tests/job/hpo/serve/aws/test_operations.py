@@ -24,7 +24,7 @@ from hpo.serve.aws.creating.jobs import REQUEST
 from hpo.serve.aws.errors import ServiceError
 from hpo.serve.errors import RefusedError
 from hpo.serve.service import ACTORS
-from tests.support.listed import job, spec
+from tests.support.listed import job, spec, with_untuned
 from tests.support.recorded import record
 from tests.support.refusals import mentions
 from tests.support.rows import report
@@ -64,6 +64,31 @@ def test_a_tuning_job_is_described(client: Client) -> None:
     assert "Summary" not in found
     waited = client().get_waiter("training_job_completed_or_stopped")
     waited.wait(TrainingJobName="bank-001")
+
+
+def test_an_untuned_run_that_is_better_is_the_best_training_job(store: Store, client: Client) -> None:
+    with_untuned(store, "worse", 0.8)
+    found = client().describe_hyper_parameter_tuning_job(**{NAME: "worse"})
+    best = found["BestTrainingJob"]
+    assert best["TrainingJobName"] == "worse-untuned"
+    assert best["TrainingJobArn"].endswith(":training-job/worse-untuned")
+    assert best["FinalHyperParameterTuningJobObjectiveMetric"]["Value"] == 0.8
+    assert found["TrainingJobStatusCounters"]["Completed"] == 2
+    trained = client().describe_training_job(TrainingJobName=best["TrainingJobName"])
+    assert trained["TrainingJobName"] == best["TrainingJobName"]
+    assert trained["TrainingJobStatus"] == "Completed"
+    assert trained["HyperParameters"]["eta"] == "0.3"
+    assert trained["ModelArtifacts"]["S3ModelArtifacts"] == "/models/worse-untuned"
+    listed = client().list_training_jobs_for_hyper_parameter_tuning_job(**{NAME: "worse"})
+    assert [each["TrainingJobName"] for each in listed["TrainingJobSummaries"]] == ["worse-000", "worse-001"]
+
+
+def test_an_untuned_run_that_is_no_better_is_none(store: Store, client: Client) -> None:
+    with_untuned(store, "better", 0.74)
+    with_untuned(store, "failed", 0.8, status="Failed")
+    for name in ("better", "failed"):
+        found = client().describe_hyper_parameter_tuning_job(**{NAME: name})
+        assert found["BestTrainingJob"]["TrainingJobName"] == f"{name}-001"
 
 
 def test_a_trial_is_a_training_job(client: Client) -> None:
