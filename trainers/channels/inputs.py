@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from trainers.channels.channel import Channel
@@ -14,6 +15,7 @@ from trainers.channels.files import LibsvmFiles, agreed
 from trainers.channels.folder import OpenedFolder
 from trainers.channels.labels import LabelRule
 from trainers.channels.memory import Memory
+from trainers.channels.rows import Problems
 from trainers.checking import nearest
 from trainers.errors import ConfigurationError
 
@@ -42,7 +44,24 @@ def open_channels(channels: Mapping[str, Any], *, train: bool = True) -> dict[st
         near = nearest("train", channels, cutoff=0.3)
         hint = f"; did you mean it by {near!r}?" if near else ""
         raise ConfigurationError(f'channels are {sorted(channels)} and need one called "train"{hint}')
-    return agree({name: Channel.of(source, name=name) for name, source in channels.items()})
+    return agree(gathered({name: partial(Channel.of, source, name=name) for name, source in channels.items()}))
+
+
+def gathered(makers: Mapping[str, Callable[[], Channel]]) -> dict[str, Channel]:
+    """Make channels, and raise the problems of all of them together.
+
+    Args:
+        makers: of each channel, by its name.
+
+    Raises:
+        ConfigurationError, DataError: each problem is a line.
+    """
+    problems, made = Problems(), {}
+    for name, make in makers.items():
+        with problems.gathered():
+            made[name] = make()
+    problems.check()
+    return made
 
 
 def agree(channels: Mapping[str, Channel]) -> dict[str, Channel]:
@@ -90,7 +109,7 @@ def check_channels(
         channels_by_name[name] = channel.expecting(rules(name, measured))
         if "train" in channels:
             channels_by_name[name].check_like(channels["train"])
-        channels_by_name[name].look(workers)
+        channels_by_name[name] = channels_by_name[name].look(workers)
     return channels_by_name
 
 

@@ -19,7 +19,7 @@ from trainers.checkpoint import UNKNOWN
 from trainers.errors import DataError, DivergedError, GangError, StorageError, WarmbandError, is_away
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never, one_line
 from trainers.process import Scratch, trim
-from trainers.xgboost.booster import CPU, booster_parameters, check_device, device_of, load_booster
+from trainers.xgboost.booster import CPU, booster_parameters, check_device, device_of, load_booster, note_preparation
 from trainers.xgboost.labels import check_margins, check_names, check_said
 from trainers.xgboost.matrices import (
     BLOCK_BYTES,
@@ -204,6 +204,7 @@ class XGBoostProgram:
         place = session.context.storage
         read_it = partial(place.read, manifest=assignment.manifest)
         booster = load_booster(assignment.checkpoint, parameters, [train, *evaluation.matrices], read_it)
+        note_preparation(booster, self._channels["train"].preparation)
         read = time.perf_counter()
         first_step_at = steady.now()
         best = BestRound.of(booster, assignment)

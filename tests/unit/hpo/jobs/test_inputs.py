@@ -69,7 +69,10 @@ def check_alike(one: Channel, other: Channel) -> None:
         ),
         pytest.param((ROWS[:, 1:], ROWS[:, 0], {"base_margin": ROWS[:, :2]}), id="margins apart"),
         pytest.param(Channel.of(FRAME.abs(), weight="c", base_margin="b"), id="weights and margins"),
-        pytest.param(FRAME.assign(label=pandas.Categorical([1, 2] * 20, ordered=True)), id="a feature called label"),
+        pytest.param(
+            Channel.of(FRAME.assign(label=pandas.Categorical([1, 2] * 20, ordered=True)), target="y"),
+            id="a feature called label",
+        ),
     ],
 )
 def test_rows_in_memory_are_copied_and_opened_again(source: Any, tmp_path: Path) -> None:
