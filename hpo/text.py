@@ -88,7 +88,7 @@ def roles_text(channel: Mapping[str, Any]) -> str:
     """
     from trainers.channels import ROLES, predicts, prepared
 
-    parts = [f"predicts {predicts(channel)}"] if "target" in channel else []
+    parts = [f"predicts {what}"] if (what := predicts(channel)) else []
     for role in ROLES:
         columns = channel.get(role)
         if columns is not None:

@@ -94,6 +94,7 @@ class Channel:
         rules: what is expected of its labels.
         origin: how its rows came into memory, where another process can get them the same way; JSON.
         labels: what `look` found of its labels, as `label_summary` has it; empty before, and of large files.
+        measured: whether the objective of the job is measured on it.
     """
 
     name: str
@@ -101,6 +102,7 @@ class Channel:
     rules: tuple[LabelRule, ...] = ()
     origin: Mapping[str, Any] = field(default_factory=dict)
     labels: Mapping[str, Any] = field(default_factory=dict)
+    measured: bool = False
 
     @classmethod
     def of(
@@ -257,9 +259,14 @@ class Channel:
                 return self.source.digests()
             return self.source.fingerprint(), self.source.parts()
 
-    def expecting(self, rules: tuple[LabelRule, ...]) -> Channel:
-        """The same channel, whose labels are checked by these rules wherever they are read."""
-        return replace(self, rules=rules)
+    def expecting(self, rules: tuple[LabelRule, ...], *, measured: bool = False) -> Channel:
+        """The same channel, whose labels are checked by these rules wherever they are read.
+
+        Args:
+            rules: for its labels.
+            measured: whether the objective of the job is measured on it.
+        """
+        return replace(self, rules=rules, measured=measured)
 
     @property
     def coding(self) -> Coding:
@@ -440,6 +447,7 @@ class Channel:
                 source=placed,
                 rules=self.rules,
                 preparation=self.preparation,
+                measured=self.measured,
             )
 
 

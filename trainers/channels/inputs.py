@@ -22,11 +22,11 @@ from trainers.errors import ConfigurationError
 _CHANNEL_NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
-def open_channels(channels: Mapping[str, Any], *, train: bool = True) -> dict[str, Channel]:
+def open_channels(channels: Any, *, train: bool = True) -> dict[str, Channel]:
     """Channels by name, checked as far as that goes without reading them.
 
     Args:
-        channels: by name, as `Channel.of` takes them.
+        channels: by name, as `Channel.of` takes them; or one alone, such as a path or a DataFrame, which is "train".
         train: whether "train" has to be among them.
 
     Raises:
@@ -34,7 +34,7 @@ def open_channels(channels: Mapping[str, Any], *, train: bool = True) -> dict[st
         DataError: a source is missing or cannot be one.
     """
     if not isinstance(channels, Mapping):
-        raise ConfigurationError(f'channels are a {type(channels).__name__}; give a dict, such as {{"train": ...}}')
+        channels = {"train": channels}
     for name in channels:
         if not isinstance(name, str) or not _CHANNEL_NAME.fullmatch(name):
             raise ConfigurationError(
@@ -106,7 +106,7 @@ def check_channels(
     channels_by_name = {}
     for name, channel in channels.items():
         measured = metric if metric and metric.rpartition(":")[0] == name else None
-        channels_by_name[name] = channel.expecting(rules(name, measured))
+        channels_by_name[name] = channel.expecting(rules(name, measured), measured=measured is not None)
         if "train" in channels:
             channels_by_name[name].check_like(channels["train"])
         channels_by_name[name] = channels_by_name[name].look(workers)

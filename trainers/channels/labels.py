@@ -39,8 +39,10 @@ def predicts(channel: Mapping[str, Any]) -> str:
     """Return what a model of a channel predicts, such as "churned, 2 classes" or "price, a number from 3 to 90".
 
     Args:
-        channel: as `Channel.describe` has it.
+        channel: as `Channel.describe` has it; of other channels than rows there is nothing to say.
     """
+    if "target" not in channel:
+        return ""
     target = channel.get("target")
     name = "the label" if target is None else target if isinstance(target, str) else f"column {target}"
     if classes := channel.get("classes"):

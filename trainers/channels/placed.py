@@ -34,6 +34,8 @@ class PlacedChannel:
     rules: tuple[LabelRule, ...] = ()
     preparation: Mapping[str, Any] = field(default_factory=dict)
     """See `Channel.preparation`."""
+    measured: bool = False
+    """Whether the objective of the job is measured on it."""
 
     def read(self, rank: int, world_size: int) -> Table:
         """The shard of one rank; `world_size` has to be what the channel was placed for, any for 0 workers."""

@@ -142,6 +142,9 @@ class XGBoostProgram:
         self._check_all("train", train)
         self._session.spooled = train if isinstance(train, Spooled) else None
         self._session.matrices[kind_of(self._static)] = self._matrix(kind_of(self._static), train)
+        if self._channels["train"].measured:
+            again = self._rows("train", context.rank, context.world_size, scratch) if scratch else train
+            shards = {"train": again, **shards}
         self._share_out(shards)
         self._evaluation(self._static)
         del train, shards, rows

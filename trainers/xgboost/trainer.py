@@ -207,7 +207,9 @@ class XGBoostTrainer(Trainer):
                 "hyperparameters have no 'eval_metric', so nothing would be reported; give one, such as 'auc'"
             )
         names = metric_names(given)
-        return [f"{channel}:{name}" for channel in channels if channel != "train" for name in names]
+        # Those of "train" are computed where they are the objective.
+        ordered = sorted(channels, key=lambda channel: channel == "train")
+        return [f"{channel}:{name}" for channel in ordered for name in names]
 
     @property
     def usual_units(self) -> int:
@@ -234,6 +236,11 @@ class XGBoostTrainer(Trainer):
             raise ConfigurationError(
                 f"hyperparameter {PATIENCE!r} waits for a metric to improve, and there is no channel beside 'train'; "
                 "give one, to be evaluated"
+            )
+        if metric is not None and metric.startswith("train:") and self.backend == "xgboost_ray":
+            raise ConfigurationError(
+                f"objective_metric_name {metric!r} is not measured by backend 'xgboost_ray', which evaluates other "
+                "channels alone; use backend='native'"
             )
         for name, channel in channels.items():
             heading = channel.source.heading

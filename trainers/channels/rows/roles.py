@@ -114,6 +114,7 @@ class Roles:
             "target": shown(self.target),
             **{role: of[0] if len(of) == 1 else of for role, of in said.items()},
             **({"dropped": [shown(at) for at in self.dropped]} if self.dropped else {}),
+            **({"order": [shown(at) for at in self.order]} if self.order else {}),
         }
 
     def ordered_like(self, columns: Sequence[str], names: Sequence[str]) -> Roles:
