@@ -81,22 +81,22 @@ def money(amount: float, currency: str) -> str:
 
 
 def roles_text(channel: Mapping[str, Any]) -> str:
-    """The columns of a recorded channel that are no features, as in "target y, weight w"; "weight" where it came apart.
+    """What a recorded channel's columns are for: "predicts y, 2 classes, weight w"; "weight" where it came apart.
 
     Args:
         channel: as `trainers.channels.Channel.describe` has it.
     """
-    from trainers.channels import ROLES
+    from trainers.channels import ROLES, predicts, prepared
 
-    parts = []
-    for role in ("target", *ROLES):
+    parts = [f"predicts {what}"] if (what := predicts(channel)) else []
+    for role in ROLES:
         columns = channel.get(role)
         if columns is not None:
             shown = ", ".join(map(str, columns)) if isinstance(columns, list | tuple) else str(columns)
             parts.append(f"{role} {shown}")
-        elif role in channel and role != "target":
+        elif role in channel:
             parts.append(role)
-    return ", ".join(parts)
+    return "; ".join([", ".join(parts), *prepared(channel)])
 
 
 def forecast_text(forecast: Mapping[str, Any], *, stopped: bool) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from trainers.errors import ConfigurationError, DataError
 
@@ -16,13 +17,13 @@ _NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.*)", re.DOTALL)
 
 
 def channels_of(
-    what: Sequence[str], target: str | None, data_dir: str | None, *, allow_code: bool
+    what: Sequence[str], columns: Mapping[str, Any], data_dir: str | None, *, allow_code: bool
 ) -> tuple[dict[str, Channel], int | None]:
     """The channels that a user means, and the workers that a job file trains them on.
 
     Args:
         what: one name of a dataset, one job file, paths of one channel, or CHANNEL=PATH for each of several.
-        target: of files, the column to predict, by name or position.
+        columns: of files, the arguments of `Channel.of` that say how columns are read; columns by name or position.
         data_dir: where named datasets lie.
         allow_code: a job file may name code.
 
@@ -31,12 +32,12 @@ def channels_of(
         DataError: files are missing, damaged, or not those that were published.
     """
     if len(what) == 1 and what[0].endswith((".yaml", ".yml")):
-        _none("target", target, "a job file")
+        _none(columns, "a job file")
         return _of_job(what[0], data_dir, allow_code=allow_code)
     if len(what) == 1 and _is_name(what[0]):
-        _none("target", target, "a dataset that has a name")
+        _none(columns, "a dataset that has a name")
         return _of_dataset(what[0], data_dir), None
-    return _of_files(what, target), None
+    return _of_files(what, columns), None
 
 
 def _is_name(text: str) -> bool:
@@ -89,13 +90,13 @@ def _kind(source: OpenedFolder | OpenedExamples) -> str:
     return f"Examples.{about['kind']}" + (f", {rows:,} examples{of}" if rows is not None else "")
 
 
-def _of_files(what: Sequence[str], target: str | None) -> dict[str, Channel]:
-    from trainers.channels import Channel, open_channels
+def _of_files(what: Sequence[str], columns: Mapping[str, Any]) -> dict[str, Channel]:
+    from trainers.channels import Channel, gathered, open_channels
 
     named = [None if os.path.exists(each) else _NAMED.fullmatch(each) for each in what]
-    column = int(target) if target is not None and re.fullmatch(r"-?\d{1,9}", target) else target
+    said = {name: _by_place(value) for name, value in columns.items()}
     if not any(named):
-        return open_channels({"train": Channel.of(list(what), target=column, name="train")})
+        return open_channels({"train": Channel.of(list(what), name="train", **said)})
     paths: dict[str, list[str]] = {}
     for each, match in zip(what, named, strict=True):
         if match is None:
@@ -105,9 +106,18 @@ def _of_files(what: Sequence[str], target: str | None) -> dict[str, Channel]:
         if not match[2]:
             raise ConfigurationError(f"{each!r} names no file; give {match[1]}=PATH")
         paths.setdefault(match[1], []).append(match[2])
-    return open_channels({name: Channel.of(own, target=column, name=name) for name, own in paths.items()}, train=False)
+    made = gathered({name: partial(Channel.of, own, name=name, **said) for name, own in paths.items()})
+    return open_channels(made, train=False)
 
 
-def _none(option: str, value: str | None, of: str) -> None:
-    if value is not None:
-        raise ConfigurationError(f"--{option} {value!r} is for files, and {of} has its own; leave it out")
+def _by_place(value: Any) -> Any:
+    """Columns of the command line, whole numbers as positions."""
+    if isinstance(value, list):
+        return [_by_place(each) for each in value]
+    return int(value) if isinstance(value, str) and re.fullmatch(r"-?\d{1,9}", value) else value
+
+
+def _none(columns: Mapping[str, Any], of: str) -> None:
+    for option, value in columns.items():
+        if value is not None:
+            raise ConfigurationError(f"--{option} {value!r} is for files, and {of} has its own; leave it out")

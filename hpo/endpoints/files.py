@@ -20,7 +20,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import csv, parquet
 
-from hpo.endpoints.scoring import BoosterScorer, Scorer
+from hpo.endpoints.scoring import PREDICTION, BoosterScorer, Scorer
 from trainers.channels import LIBSVM, Channel, LibsvmFiles, is_heading
 from trainers.errors import ConfigurationError, DataError, WarmbandError
 
@@ -58,7 +58,8 @@ def predict_files(
     Args:
         scorer: of the model.
         files: .csv, .parquet, or of libsvm's format (.libsvm, .svm, .svmlight), for XGBoost.
-        out: a .csv or .parquet file with the column `prediction`, or `prediction_0` and so on for several outputs.
+        out: a .csv or .parquet file with the column `prediction`, or `prediction_0` and so on for several outputs. Of
+            a model with text labels, `prediction` is the label, and `probability_LABEL` the probability of each.
         workers: processes; 0 is one a core. No more start than there are batches.
         first_index: 0 or 1, the index of the first column of the libsvm files that the model was trained on; None is
             what the files tell.
@@ -248,10 +249,7 @@ def _predicted(file: str, rows: Any) -> pd.DataFrame:
         found = scorer.predict(scorer.checked(rows) if isinstance(rows, pd.DataFrame) else rows)
     except DataError as error:
         raise DataError(f"{file}: {error}") from None
-    if found.ndim == 1:
-        return pd.DataFrame({"prediction": found})
-    flat = found.reshape(len(found), -1)
-    return pd.DataFrame({f"prediction_{at}": flat[:, at] for at in range(flat.shape[1])})
+    return scorer.named(found)
 
 
 @contextmanager
@@ -270,7 +268,7 @@ def _writing(target: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
     try:
         yield write
         if not writers:
-            write(pd.DataFrame({"prediction": pd.Series(dtype="float32")}))
+            write(pd.DataFrame({PREDICTION: pd.Series(dtype="float32")}))
         writers[0].close()
         os.replace(draft, target)
     except OSError as error:

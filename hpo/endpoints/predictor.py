@@ -45,7 +45,7 @@ class Predictor:
             timeout: seconds that the answer may take.
 
         Returns:
-            One a row, of shape (rows,) or (rows, outputs).
+            One a row, of shape (rows,) or (rows, outputs); of a model with text labels, a label a row.
 
         Raises:
             DataError: the rows do not fit the model.
@@ -119,7 +119,7 @@ class Predictor:
 
 def _as_json(data: Any) -> bytes:
     if isinstance(data, pd.DataFrame):
-        text = data.to_json(orient="records", double_precision=15)
+        text = data.to_json(orient="records", double_precision=15, date_format="iso")
         return f'{{"instances": {text}}}'.encode()
     rows = np.asarray(data)
     if rows.ndim != 2:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from hpo.endpoints.scoring import Scorer
+from hpo.endpoints.scoring import PREDICTION, PROBABILITY, Scorer
 from trainers.errors import DataError
 
 MOST_BYTES = 16 << 20
@@ -65,10 +65,23 @@ class Replica:
             ValueError,
         ) as error:  # Rows that the model itself refuses: a network's, of another width.
             return _refused(400, f"the model refuses these rows: {error}")
+        if self._scorer.classes:
+            return _labelled(self._scorer.named(found), csv="text/csv" in request.headers.get("accept", ""))
         if "text/csv" in request.headers.get("accept", ""):
             lines = found if found.ndim > 1 else found[:, None]
             return PlainTextResponse("".join(",".join(map(str, line)) + "\n" for line in lines.tolist()))
         return Response(json.dumps({"predictions": found.tolist()}), media_type="application/json")
+
+
+def _labelled(found: pd.DataFrame, *, csv: bool) -> Response:
+    """Labels of rows, and the probability of each class where the model gives it."""
+    if csv:
+        return PlainTextResponse(found.to_csv(index=False, header=False))
+    answer: dict[str, Any] = {"predictions": found[PREDICTION].tolist()}
+    if len(rest := [name for name in found.columns if name != PREDICTION]):
+        probabilities = found[rest].set_axis([name.removeprefix(PROBABILITY) for name in rest], axis=1)
+        answer["probabilities"] = probabilities.to_dict(orient="records")
+    return Response(json.dumps(answer), media_type="application/json")
 
 
 async def _rows(request: Request) -> pd.DataFrame:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,11 +15,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hpo.text import count
+from trainers.channels import with_days
 from trainers.checking import some_of
 from trainers.errors import ConfigurationError, DataError
 from trainers.process import load, name_of
 from trainers.trainer import Trainer
-from trainers.xgboost import codes_known
+from trainers.xgboost import codes_known, preparation_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -37,6 +39,10 @@ class Scorer(Protocol):
             DataError: columns are missing, too many or there twice, or a value is no number.
         """
 
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Text labels by the numbers that the model was trained on; empty where labels were numbers."""
+
     def predict(self, rows: Any) -> NDArray[Any]:
         """A prediction a row, of shape (rows,) or (rows, outputs).
 
@@ -44,8 +50,27 @@ class Scorer(Protocol):
             rows: as `checked` gave them.
         """
 
+    def named(self, found: NDArray[Any]) -> pd.DataFrame:
+        """Predictions as a table.
 
-def scorer_of(estimator: Trainer, model_fn: Callable[[Any], Any] | str | None = None) -> Scorer:
+        Args:
+            found: as `predict` gave them.
+
+        Returns:
+            The column `prediction`, or `prediction_0` and so on for several outputs; of a model with text labels,
+            `prediction` with the label, and `probability_LABEL` for each label where the model gives probabilities.
+        """
+
+
+PREDICTION, PROBABILITY = "prediction", "probability_"
+"""Names of columns of predictions."""
+
+
+def scorer_of(
+    estimator: Trainer,
+    model_fn: Callable[[Any], Any] | str | None = None,
+    trained_on: Mapping[str, Any] | None = None,
+) -> Scorer:
     """The scorer of a trainer's model.
 
     Args:
@@ -53,6 +78,8 @@ def scorer_of(estimator: Trainer, model_fn: Callable[[Any], Any] | str | None = 
         model_fn: for PyTorch and programs: makes something that is called with a float32 tensor of shape (rows,
             features), an `nn.Module` say, of what `estimator.model()` gives; or its name, "module:name", which is
             imported where rows are predicted.
+        trained_on: the channel "train" of its job's record, as `Channel.describe` has it, which says how rows were
+            prepared; XGBoost's models say it themselves.
 
     Raises:
         ConfigurationError: there is no model, or `model_fn` is missing, or nothing for this trainer.
@@ -76,7 +103,8 @@ def scorer_of(estimator: Trainer, model_fn: Callable[[Any], Any] | str | None = 
         )
     if not callable(model_fn) and not isinstance(model_fn, str):
         raise ConfigurationError(f"model_fn is {model_fn!r}; give a function, or 'module:name'")
-    return TensorScorer(state=estimator.model(), model_fn=model_fn)
+    prepared = {key: value for key, value in (trained_on or {}).items() if key in ("classes", "dates", "missing")}
+    return TensorScorer(state=estimator.model(), model_fn=model_fn, preparation=prepared)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +131,15 @@ class BoosterScorer:
         known = dict(self._booster.get_categories(export_to_arrow=True).to_arrow())
         return {name: values.to_pylist() for name, values in known.items() if values is not None}
 
+    @cached_property
+    def _preparation(self) -> dict[str, Any]:
+        return preparation_of(self._booster)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """See `Scorer`."""
+        return tuple(self._preparation.get("classes", ()))
+
     @property
     def width(self) -> int:
         """How many columns the model has.
@@ -122,12 +159,15 @@ class BoosterScorer:
         names = self._booster.feature_names
         chosen = _all_of(rows, self._booster.num_features()) if names is None else _named(rows, names)
         _check_once_each(chosen)
-        found = chosen.copy(deep=False)
+        chosen = with_days(chosen, self._preparation.get("dates", ()))
+        sentinel = self._preparation.get("missing")
+        found: pd.DataFrame = chosen.copy(deep=False)
         for name, values in self._categories.items():
             codes = codes_known(name, values, chosen[name])
             found[name] = pd.Categorical.from_codes(codes, pd.Index(values, dtype=object))
         for name in (each for each in chosen.columns if each not in self._categories):
-            found[name] = numbers = _numbers(chosen, name)  # Names may be numbers, where a model has none.
+            # Names may be numbers, where a model has none.
+            found[name] = numbers = _without(sentinel, _numbers(chosen, name))
             if (wrong := np.isinf(numbers)).any():
                 raise _problem(chosen, name, wrong, "XGBoost takes finite numbers, up to 3.4e38; leave it empty")
         return found
@@ -147,6 +187,17 @@ class BoosterScorer:
         predicted: NDArray[Any] = self._booster.predict(matrix)
         return predicted
 
+    def named(self, found: NDArray[Any]) -> pd.DataFrame:
+        """See `Scorer`."""
+        if not self.classes:
+            return _numbered(found)
+        objective = json.loads(self._booster.save_config())["learner"]["objective"]["name"]
+        if found.ndim == 2:
+            return _labelled(found.argmax(axis=1), self.classes, found)
+        if objective in ("binary:logistic", "reg:logistic"):
+            return _labelled(found > 0.5, self.classes, np.column_stack([1 - found, found]))
+        return _labelled(found > 0 if objective == "binary:logitraw" else found, self.classes)
+
 
 @dataclass(frozen=True, kw_only=True)
 class TensorScorer:
@@ -155,14 +206,16 @@ class TensorScorer:
     Args:
         state: what `Trainer.model` gives: a checkpoint's state, or the path of a program's folder.
         model_fn: the function, or its name.
+        preparation: classes, dates and missing, as `Channel.describe` has them.
     """
 
     state: Any
     model_fn: Callable[[Any], Any] | str
+    preparation: Mapping[str, Any] = field(default_factory=dict)
     _made: list[Any] = field(default_factory=list, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"state": self.state, "model_fn": self.model_fn, "_made": []}
+        return {"state": self.state, "model_fn": self.model_fn, "preparation": self.preparation, "_made": []}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -181,7 +234,19 @@ class TensorScorer:
     def checked(self, rows: pd.DataFrame) -> pd.DataFrame:
         """See `Scorer`; how many columns there have to be, only the model knows."""
         _check_once_each(rows)
-        return pd.DataFrame({name: _numbers(rows, name) for name in rows.columns})
+        rows, sentinel = with_days(rows, self.preparation.get("dates", ())), self.preparation.get("missing")
+        return pd.DataFrame({name: _without(sentinel, _numbers(rows, name)) for name in rows.columns})
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """See `Scorer`."""
+        return tuple(self.preparation.get("classes", ()))
+
+    def named(self, found: NDArray[Any]) -> pd.DataFrame:
+        """See `Scorer`; a label is the class with the greatest output, where there is one output for each class."""
+        if self.classes and found.ndim == 2 and found.shape[1] == len(self.classes):
+            return _labelled(found.argmax(axis=1), self.classes)
+        return _numbered(found)
 
     def predict(self, rows: pd.DataFrame) -> NDArray[Any]:
         """See `Scorer`."""
@@ -194,6 +259,28 @@ class TensorScorer:
         if len(predicted) != len(rows):
             raise DataError(f"the model gave {len(predicted)} predictions of {len(rows)} rows; give one a row")
         return predicted
+
+
+def _numbered(found: NDArray[Any]) -> pd.DataFrame:
+    if found.ndim == 1:
+        return pd.DataFrame({PREDICTION: found})
+    flat = found.reshape(len(found), -1)
+    return pd.DataFrame({f"{PREDICTION}_{at}": flat[:, at] for at in range(flat.shape[1])})
+
+
+def _labelled(numbers: NDArray[Any], classes: Sequence[str], probabilities: NDArray[Any] | None = None) -> pd.DataFrame:
+    """Labels by their numbers, and probabilities of each class where there are some."""
+    table = pd.DataFrame({PREDICTION: np.asarray(classes, dtype=object)[numbers.astype(np.intp)]}, dtype="str")
+    for at, label in enumerate(classes if probabilities is not None else ()):
+        table[f"{PROBABILITY}{label}"] = probabilities[:, at] if probabilities is not None else None
+    return table
+
+
+def _without(sentinel: float | None, numbers: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Numbers with NaN in the place of the sentinel of missing values."""
+    if sentinel is None:
+        return numbers
+    return np.where(numbers == np.float32(sentinel), np.float32(np.nan), numbers)
 
 
 def _named(rows: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:

@@ -143,7 +143,10 @@ def _measure(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWorker:
     began = time.perf_counter()
     tables = {name: channel.read(0, min(part, _shape(channel)[0])) for name, channel in channels.items()}
     read = time.perf_counter() - began
-    in_memory = {name: Channel(name=name, source=Memory.of_table(table)) for name, table in tables.items()}
+    in_memory = {
+        name: Channel(name=name, source=Memory.of_table(table, {}), measured=channels[name].measured)
+        for name, table in tables.items()
+    }
     threads = cores(estimator.scaling)
     worker_threads = threads
     if not estimator.in_hand:

@@ -26,7 +26,7 @@ from hpo.jobs.stop_signals import Interrupts
 from hpo.observers import Callback, show_plan, show_training_plan
 from hpo.record import EARLIER_BEST, JobRow, Store
 from hpo.strategies import EARLIER, Prepared, earlier_best, earlier_results, observations_of
-from hpo.text import printer, strategy_name
+from hpo.text import printer, roles_text, strategy_name
 from trainers import storage
 from trainers.channels import Channel
 from trainers.errors import ConnectError
@@ -144,6 +144,8 @@ class NewJob:
             )
         if isinstance(settings.autotune, Autotuned):
             say(f"Autotune chose\n{textwrap.indent(str(settings.autotune), '  ')}")
+        if "train" in self.channels and (text := roles_text(self.channels["train"].describe())):
+            say(f"Data: {text}")
         plan = settings.plan()
         console.print(show_training_plan(plan, settings.estimator.unit) if settings.is_training else show_plan(plan))
         if self.forecast is not None:

@@ -30,7 +30,7 @@ from hpo.text import (
     short,
     untuned_text,
 )
-from trainers.channels import Channel
+from trainers.channels import Channel, predicts
 from trainers.details import NO_MODEL
 from trainers.errors import ConfigurationError, DataError
 from trainers.trainer import Trainer
@@ -96,6 +96,7 @@ def summarize(
         "overall_best": earlier_best and _overall(controller, earlier_best),
         "untuned": untuned and _beside(controller, untuned, noise),
         "gain": gap.to_json() if (gap := _gap(controller, noise)) else None,
+        "predicts": predicts(channels["train"].describe()) if channels and "train" in channels else "",
         "stopped": controller.stopped,
         "trials_not_improving": controller.trials.completion.not_improving,
         "converged_at": _converged_at(controller),
@@ -406,6 +407,8 @@ def _trials(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def costs(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What a job used, from its summary: headings, and words behind them."""
+    if what := summary.get("predicts"):
+        yield "predicts", what
     used, possible = summary["resource_used"], summary["resource_possible"]
     yield "units used", f"{used} of {possible} possible ({used / possible:.1%})"
     if shared := summary.get("resource_shared"):

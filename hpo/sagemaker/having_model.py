@@ -64,7 +64,7 @@ class HasModel:
         name = job if endpoint_name is None else endpoint_name
         endpoints.check_place(name, initial_instance_count, cpus, max_batch_size)
         url = endpoints.deploy(
-            endpoints.scorer_of(estimator, model_fn),
+            endpoints.scorer_of(estimator, model_fn, self._trained_on(job)),
             name,
             about={"endpoint": name, "job": job, "trial": trial},
             replicas=initial_instance_count,
@@ -123,14 +123,19 @@ class HasModel:
             ConfigurationError, DataError, WarmbandError: as of `hpo.endpoints.predict_files`.
         """
         from hpo import endpoints
-        from hpo.record import Store
 
         job, _, estimator = self._model_of(training_job_name)
+        trained_on = self._trained_on(job)
+        scorer = endpoints.scorer_of(estimator, model_fn, trained_on)
+        return endpoints.predict_files(scorer, files, out, workers=workers, first_index=trained_on.get("first"))
+
+    def _trained_on(self, job: str) -> dict[str, Any]:
+        """The channel that a job trained on, as its record has it; empty where it had none."""
+        from hpo.record import Store
+
         with Store(self._store) as store:
-            trained_on = store.job(job).spec["inputs"].get("train", {})
-        return endpoints.predict_files(
-            endpoints.scorer_of(estimator, model_fn), files, out, workers=workers, first_index=trained_on.get("first")
-        )
+            found: dict[str, Any] = store.job(job).spec["inputs"].get("train", {})
+        return found
 
     def register(
         self, model_name: str, tracking_uri: str | None = None, *, training_job_name: str | None = None

@@ -38,11 +38,17 @@ if TYPE_CHECKING:
         Reads as Reads,
         agree as agree,
         check_channels as check_channels,
+        gathered as gathered,
         open_channels as open_channels,
         refuse_unread as refuse_unread,
     )
     from trainers.channels.label_counts import LabelCounts as LabelCounts, count_labels as count_labels
-    from trainers.channels.labels import LabelRule as LabelRule
+    from trainers.channels.labels import (
+        LabelRule as LabelRule,
+        label_summary as label_summary,
+        predicts as predicts,
+        prepared as prepared,
+    )
     from trainers.channels.memory import Memory as Memory
     from trainers.channels.placed import PlacedChannel as PlacedChannel, about as about
     from trainers.channels.ray_data import RayData as RayData
@@ -55,6 +61,7 @@ if TYPE_CHECKING:
         Coding as Coding,
         framed as framed,
         unframed as unframed,
+        with_days as with_days,
     )
     from trainers.channels.sparse import (
         from_parts_of as from_parts_of,

@@ -8,7 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.channels.rows import QID, WEIGHT, Coding, Queries, Roles, as_said, check_said, unseen
+from trainers.channels.rows import (
+    QID,
+    WEIGHT,
+    Coding,
+    Preparation,
+    Queries,
+    Roles,
+    as_said,
+    check_said,
+    column_numbers,
+    unseen,
+)
 from trainers.channels.table import Table, check_rows
 
 
@@ -24,15 +35,16 @@ def arrow_rows(
     queries: Queries | None = None,
     turns: Sequence[int] = (),
     coding: Coding | None = None,
+    preparation: Preparation | None = None,
 ) -> Table:
     """The rows of one rank in an Arrow table or record batch that `seen` rows lie before; of categories, their codes.
 
     Errors give a row the `number` of its place in the block; by default, among all rows. Of `queries`, a rank has whole
-    ones. Rows go to ranks in `turns`; by default, to one after the other.
+    ones. Rows go to ranks in `turns`; by default, to one after the other. `preparation` says how cells become numbers.
 
     Raises:
-        DataError: a label is missing, a number infinite, what is said of a row wrong, or a category not of `coding`;
-            naming the row.
+        DataError: a label is missing or of no class, a number infinite, what is said of a row wrong, or a category not
+            of `coding`; naming the row.
     """
     number = number or (lambda place: seen + place + 1)
     mine: Any = slice((rank - seen) % world_size, None, world_size)
@@ -41,25 +53,26 @@ def arrow_rows(
     said: dict[str, NDArray[Any]] = {}
     if queries is not None:
         by_role = dict(roles.said)
-        weights = as_said([arrow_numbers(block.column(by_role[WEIGHT][0]))]) if WEIGHT in by_role else None
-        numbered = queries.numbers(arrow_numbers(block.column(by_role[QID][0])), number, weights)
+        weights = as_said([column_numbers(block.column(by_role[WEIGHT][0]))]) if WEIGHT in by_role else None
+        numbered = queries.numbers(column_numbers(block.column(by_role[QID][0])), number, weights)
         mine = np.flatnonzero(numbered % world_size == rank)
         said[QID] = numbered[mine]
-    places, coding = roles.features(block.num_columns), coding or {}
+    places, coding, prepare = roles.features(block.num_columns), coding or {}, preparation or Preparation()
 
     def codes(at: int, column: Any) -> NDArray[np.float32]:
         name = columns[places[at]] if columns else str(at)
         return coding[at].codes(column, lambda place: unseen(name, column[place].as_py(), number(place)))
 
     with np.errstate(over="ignore"):  # Too large becomes infinite, and that is refused.
-        labels = arrow_numbers(block.column(roles.target))[mine].astype(np.float32)
+        labels = prepare.labels(block.column(roles.target), number)[mine].astype(np.float32)
         features = np.empty((len(labels), len(places)), np.float32)
         for at, place in enumerate(places):
             column = block.column(place)
-            features[:, at] = (codes(at, column) if at in coding else arrow_numbers(column))[mine]
+            numbers = codes(at, column) if at in coding else prepare.without_sentinel(column_numbers(column))
+            features[:, at] = numbers[mine]
         for role, of_role in roles.said:
             if role != QID:
-                said[role] = as_said([arrow_numbers(block.column(place))[mine] for place in of_role])
+                said[role] = as_said([column_numbers(block.column(place))[mine] for place in of_role])
 
     def row(at: int) -> int:
         return number(int(np.arange(block.num_rows)[mine][at]))
@@ -68,14 +81,3 @@ def arrow_rows(
     names = roles.feature_names(columns)
     check_rows(features, labels, names, row)
     return Table(features=features, labels=labels, feature_names=names, said=said)
-
-
-def arrow_numbers(column: Any) -> NDArray[Any]:
-    """Return an Arrow column of numbers as an array of floats."""
-    import pyarrow as pa
-
-    if column.type in (pa.float64(), pa.float32()) and not column.null_count:
-        return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
-    # Through float64, so that the same number gives the same float32 whatever it was stored as; rounded, from 2**53 on.
-    numbers: NDArray[Any] = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return numbers

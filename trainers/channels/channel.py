@@ -16,10 +16,10 @@ from trainers.channels.examples import Examples, OpenedExamples, PlacedExamples
 from trainers.channels.files import Files, LibsvmFiles, check_delimiter, open_files
 from trainers.channels.fingerprint import Parts
 from trainers.channels.folder import Folder, OpenedFolder, PlacedFolder
-from trainers.channels.labels import LabelRule
+from trainers.channels.labels import LabelRule, label_summary
 from trainers.channels.memory import (
+    Chosen,
     Memory,
-    check_no_categories,
     from_array,
     from_frame,
     from_parts,
@@ -30,8 +30,19 @@ from trainers.channels.memory import (
 )
 from trainers.channels.placed import PlacedChannel, about, check_labels, checked
 from trainers.channels.ray_data import RayData
-from trainers.channels.rows import BASE_MARGIN, QID, ROLES, Coding, check_some, checked_roles, named_columns
+from trainers.channels.rows import (
+    BASE_MARGIN,
+    QID,
+    ROLES,
+    Categories,
+    Coding,
+    check_some,
+    checked_missing,
+    checked_roles,
+    named_columns,
+)
 from trainers.channels.table import Heading, Shards, Table, check_shard
+from trainers.checking import some_of
 from trainers.errors import ConfigurationError, DataError
 
 
@@ -82,12 +93,16 @@ class Channel:
         source: what it reads from.
         rules: what is expected of its labels.
         origin: how its rows came into memory, where another process can get them the same way; JSON.
+        labels: what `look` found of its labels, as `label_summary` has it; empty before, and of large files.
+        measured: whether the objective of the job is measured on it.
     """
 
     name: str
     source: Source
     rules: tuple[LabelRule, ...] = ()
     origin: Mapping[str, Any] = field(default_factory=dict)
+    labels: Mapping[str, Any] = field(default_factory=dict)
+    measured: bool = False
 
     @classmethod
     def of(
@@ -104,9 +119,14 @@ class Channel:
         label_upper_bound: str | int | None = None,
         qid: str | int | None = None,
         categorical: str | int | Sequence[str | int] | None = None,
+        drop: str | int | Sequence[str | int] | None = None,
+        keep: str | int | Sequence[str | int] | None = None,
+        missing: float | None = None,
         distribution: Distribution | None = None,
     ) -> Channel:
         """Checks what can be checked without reading the data; of categorical columns in files, all rows are read.
+
+        Dates become days since 1970-01-01. Text labels become classes, numbered from 0 in sorted order.
 
         Args:
             source: a pandas DataFrame; a `pyarrow.Table`; a NumPy array with two dimensions; a pair (X, y) of them, or
@@ -115,8 +135,9 @@ class Channel:
                 directory, a pattern (`part-*.csv`), a `.manifest` of SageMaker's or a list of these, of .csv,
                 .parquet or .libsvm files; a `ray.data.Dataset`; a `Folder` of files as they are; `Examples`, for
                 PyTorch; or a channel, which is returned under `name`.
-            target: the column to predict, by name or position; None is the first column, with or without a header, or
-                the lower bound of the labels, if one is given.
+            target: the column to predict, by name or position. It may be left out where columns have no names, and the
+                first is meant; where exactly one column has a usual name, of `rows.USUAL_TARGETS`; and where bounds of
+                the labels are given.
             name: what the channel is called, for messages.
             header: whether a CSV file's first line holds names; None: it does where one of its cells is no number.
             delimiter: what separates a CSV file's cells.
@@ -128,6 +149,10 @@ class Channel:
                 one file, and go to one worker.
             categorical: columns whose values are categories, text or whole numbers, by name or position. Columns of
                 pandas' `category` dtype and Arrow dictionaries are, without a word.
+            drop: columns to leave out, by name or position.
+            keep: columns that are features although they look like identifiers. Others that are called as identifiers
+                usually are, such as customer_id, and hold each value once are left out.
+            missing: a number that stands for a missing value among features, as XGBoost's `missing` does.
             distribution: how files are dealt out where that is asked for, in SageMaker's words: "ShardedByS3Key", each
                 file whole to one worker; "FullyReplicated", all rows to each. None: in balance, some files whole, and
                 some rows of others.
@@ -142,10 +167,16 @@ class Channel:
             if not isinstance(header, bool | None):
                 raise ConfigurationError(f"header={header!r}: give True, False, or None to have it found out")
             check_delimiter(delimiter)
-            named = named_columns(categorical)
+            chosen = Chosen(
+                categorical=named_columns("categorical", categorical),
+                drop=named_columns("drop", drop),
+                keep=named_columns("keep", keep),
+                missing=checked_missing(missing),
+            )
             if distribution is not None:
                 check_distribution(distribution, "it")
-        rows_only = target is not None or header is not None or delimiter != "," or checked_roles(given) or named
+        of_text = header is not None or delimiter != ","
+        rows_only = target is not None or of_text or checked_roles(given) or chosen != Chosen()
         if isinstance(source, Channel):
             if rows_only or distribution:
                 raise ConfigurationError(
@@ -159,7 +190,7 @@ class Channel:
                     "target, header and delimiter are for rows, and so are weights and categories; leave them out for "
                     f"{'a Folder' if isinstance(source, Folder) else 'Examples'}"
                 )
-            return cls(name=name, source=_source(source, target, header, delimiter, given, named, distribution))
+            return cls(name=name, source=_source(source, target, header, delimiter, given, chosen, distribution))
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -195,7 +226,7 @@ class Channel:
 
     def describe(self) -> dict[str, Any]:
         """A summary for the record, as JSON takes it: kind, rows, columns, files, target; None where not known."""
-        return self.source.describe()
+        return {**self.source.describe(), **({"labels": dict(self.labels)} if self.labels else {})}
 
     def files_to_see(self) -> list[str]:
         """Paths and URIs of the files that every node with workers has to see alike; of a folder's, some."""
@@ -228,9 +259,14 @@ class Channel:
                 return self.source.digests()
             return self.source.fingerprint(), self.source.parts()
 
-    def expecting(self, rules: tuple[LabelRule, ...]) -> Channel:
-        """The same channel, whose labels are checked by these rules wherever they are read."""
-        return replace(self, rules=rules)
+    def expecting(self, rules: tuple[LabelRule, ...], *, measured: bool = False) -> Channel:
+        """The same channel, whose labels are checked by these rules wherever they are read.
+
+        Args:
+            rules: for its labels.
+            measured: whether the objective of the job is measured on it.
+        """
+        return replace(self, rules=rules, measured=measured)
 
     @property
     def coding(self) -> Coding:
@@ -251,8 +287,62 @@ class Channel:
         if isinstance(self.source, OpenedExamples) and isinstance(train.source, OpenedExamples):
             with about(self.name):
                 return replace(self, source=self.source.numbered_like(train.source, train.name))
-        if not self.coding and not train.coding:
+        made = self._ordered_like(train)._classed_like(train)
+        return made._with_codes_of(train) if made.coding or train.coding else made
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Text labels by the numbers that are trained on; empty where labels are numbers."""
+        return tuple(self.describe().get("classes", ())) if isinstance(self.source, Files | Memory) else ()
+
+    @property
+    def preparation(self) -> dict[str, Any]:
+        """What a model has to know to predict rows as they come: target, classes, dates and missing; JSON.
+
+        It is empty where rows need none of it.
+        """
+        described = self.describe()
+        found: dict[str, Any] = {key: described[key] for key in ("classes", "dates", "missing") if key in described}
+        return {"target": described.get("target"), **found} if found else {}
+
+    def _ordered_like(self, train: Channel) -> Channel:
+        """The same channel with the features of the one that is trained on, which are found by their names."""
+        if not isinstance(self.source, Files | Memory):
             return self
+        mine, theirs, columns = self.source.heading.names, train.source.heading, self.source.columns
+        if mine is None or columns is None or theirs is None or theirs.names is None or mine == theirs.names:
+            return self
+        left_out = {*train.describe().get("dropped", ()), *train.describe().get("identifiers", ())}
+        if not {*theirs.names} <= self._may_be_features(columns) or not {*mine} - {*theirs.names} <= left_out:
+            return self  # `check_like` says how they differ.
+        return replace(self, source=self.source.ordered_like(theirs.names))
+
+    def _may_be_features(self, columns: Sequence[str]) -> set[str]:
+        roles = self.source.roles if isinstance(self.source, Files | Memory) else None
+        taken = () if roles is None else (roles.target, *(at for _, places in roles.said for at in places))
+        return {name for at, name in enumerate(columns) if at not in taken}
+
+    def _classed_like(self, train: Channel) -> Channel:
+        """The same channel whose text labels have the classes of the one that is trained on.
+
+        Raises:
+            DataError: labels are text in one of the two, or one is a class of no row that is trained on.
+        """
+        if self.classes == train.classes:
+            return self
+        with about(self.name):
+            if not self.classes or not train.classes or not isinstance(self.source, Files | Memory):
+                mine, theirs = ("text", "numbers") if self.classes else ("numbers", "text")
+                raise DataError(f"labels are {mine}, and {theirs} in channel {train.name!r}; write both alike")
+            if new := [label for label in self.classes if label not in train.classes]:
+                raise DataError(
+                    f"labels are {some_of(list(map(repr, new)))}, which no row of channel {train.name!r} has; leave "
+                    "such rows out, or add some to it"
+                )
+            return replace(self, source=self.source.classed(Categories(values=train.classes)))
+
+    def _with_codes_of(self, train: Channel) -> Channel:
+        """The same channel, whose categories have the codes of the one that is trained on."""
         self.check_like(train)
         with about(self.name):
             if not isinstance(self.source, Files | Memory):
@@ -279,8 +369,11 @@ class Channel:
             if mine is not None and theirs is not None:
                 mine.check_like(theirs, train.name)
 
-    def look(self, num_workers: int = 1) -> None:
+    def look(self, num_workers: int = 1) -> Channel:
         """Read what takes about a second: rows in memory, small files, and the beginning of larger local files.
+
+        Returns:
+            The same channel, with a summary of its labels where all were read.
 
         Raises:
             DataError: rows are damaged or fewer than the workers, labels not what is expected, or a column that is
@@ -297,6 +390,7 @@ class Channel:
                 check_labels(self.rules, labels, complete=True)
             if labels is not None and QID in self.said and num_workers > 1:
                 self.source.read(num_workers - 1, num_workers)  # The last is the one that lacks a query first.
+            return self if labels is None else replace(self, labels=label_summary(labels))
 
     def _check_files(self, workers: int) -> None:
         if not isinstance(self.source, Files | LibsvmFiles) or self.source.distribution != SHARDED:
@@ -347,7 +441,14 @@ class Channel:
             check_shard(self.source.rows, 0, num_workers or 1)
             self._check_files(num_workers)
             placed = self.source.place(num_workers)
-            return PlacedChannel(name=self.name, num_workers=num_workers, source=placed, rules=self.rules)
+            return PlacedChannel(
+                name=self.name,
+                num_workers=num_workers,
+                source=placed,
+                rules=self.rules,
+                preparation=self.preparation,
+                measured=self.measured,
+            )
 
 
 def _source(
@@ -356,7 +457,7 @@ def _source(
     header: bool | None,
     delimiter: str,
     given: Mapping[str, Any],
-    categorical: Sequence[str | int],
+    chosen: Chosen,
     distribution: Distribution | None,
 ) -> Source:
     paths = source if isinstance(source, list | tuple) else [source]
@@ -364,7 +465,16 @@ def _source(
         raise ConfigurationError("there are no paths; give at least one")
     if all(isinstance(path, str | os.PathLike) for path in paths):
         return open_files(
-            [os.fspath(path) for path in paths], target, header, delimiter, given, categorical, distribution
+            [os.fspath(path) for path in paths],
+            target,
+            header,
+            delimiter,
+            given,
+            chosen.categorical,
+            distribution,
+            chosen.drop,
+            chosen.keep,
+            chosen.missing,
         )
     if distribution is not None:
         own = "give it to the Folder" if isinstance(source, Folder) else "leave it out for other sources"
@@ -376,20 +486,19 @@ def _source(
     if header is not None or delimiter != ",":
         raise ConfigurationError("header and delimiter are for CSV files; leave them out for other sources")
     if is_frame(source) or is_arrow(source):
-        return from_frame(of_arrow(source) if is_arrow(source) else source, target, given, categorical)
+        return from_frame(of_arrow(source) if is_arrow(source) else source, target, given, chosen)
     if isinstance(source, np.ndarray) or hasattr(source, "toarray"):
-        check_no_categories(categorical)
-        return from_array(plain_array(source), target, given)
+        return from_array(plain_array(source), target, given, chosen)
     if isinstance(source, tuple) and (len(source) == 2 or (len(source) == 3 and isinstance(source[2], Mapping))):
-        return from_parts(source[0], source[1], source[2] if len(source) == 3 else {}, target, given, categorical)
+        return from_parts(source[0], source[1], source[2] if len(source) == 3 else {}, target, given, chosen)
     # Whoever holds a Ray Dataset has imported Ray Data, which takes seconds.
     if "ray.data" in sys.modules and isinstance(source, sys.modules["ray.data"].Dataset):
-        if categorical:
+        if chosen.categorical:
             raise ConfigurationError(
-                f"categorical={categorical!r} of a ray.data.Dataset: which categories there are would be known only "
-                "once all its rows were read; write it to Parquet files, or encode these columns as numbers"
+                f"categorical={chosen.categorical!r} of a ray.data.Dataset: which categories there are would be known "
+                "only once all its rows were read; write it to Parquet files, or encode these columns as numbers"
             )
-        return RayData.of(source, target, given)
+        return RayData.of(source, target, given, chosen.drop, chosen.missing)
     raise ConfigurationError(
         f"cannot read from {type(source).__name__}; give a DataFrame, an array with two dimensions, a pair (X, y), "
         "(X, y, {'weight': w}), paths or URIs of .csv, .parquet or .libsvm files, a ray.data.Dataset, Examples, or a "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from trainers.channels.channel import Channel
@@ -14,17 +15,18 @@ from trainers.channels.files import LibsvmFiles, agreed
 from trainers.channels.folder import OpenedFolder
 from trainers.channels.labels import LabelRule
 from trainers.channels.memory import Memory
+from trainers.channels.rows import Problems
 from trainers.checking import nearest
 from trainers.errors import ConfigurationError
 
 _CHANNEL_NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
-def open_channels(channels: Mapping[str, Any], *, train: bool = True) -> dict[str, Channel]:
+def open_channels(channels: Any, *, train: bool = True) -> dict[str, Channel]:
     """Channels by name, checked as far as that goes without reading them.
 
     Args:
-        channels: by name, as `Channel.of` takes them.
+        channels: by name, as `Channel.of` takes them; or one alone, such as a path or a DataFrame, which is "train".
         train: whether "train" has to be among them.
 
     Raises:
@@ -32,7 +34,7 @@ def open_channels(channels: Mapping[str, Any], *, train: bool = True) -> dict[st
         DataError: a source is missing or cannot be one.
     """
     if not isinstance(channels, Mapping):
-        raise ConfigurationError(f'channels are a {type(channels).__name__}; give a dict, such as {{"train": ...}}')
+        channels = {"train": channels}
     for name in channels:
         if not isinstance(name, str) or not _CHANNEL_NAME.fullmatch(name):
             raise ConfigurationError(
@@ -42,7 +44,24 @@ def open_channels(channels: Mapping[str, Any], *, train: bool = True) -> dict[st
         near = nearest("train", channels, cutoff=0.3)
         hint = f"; did you mean it by {near!r}?" if near else ""
         raise ConfigurationError(f'channels are {sorted(channels)} and need one called "train"{hint}')
-    return agree({name: Channel.of(source, name=name) for name, source in channels.items()})
+    return agree(gathered({name: partial(Channel.of, source, name=name) for name, source in channels.items()}))
+
+
+def gathered(makers: Mapping[str, Callable[[], Channel]]) -> dict[str, Channel]:
+    """Make channels, and raise the problems of all of them together.
+
+    Args:
+        makers: of each channel, by its name.
+
+    Raises:
+        ConfigurationError, DataError: each problem is a line.
+    """
+    problems, made = Problems(), {}
+    for name, make in makers.items():
+        with problems.gathered():
+            made[name] = make()
+    problems.check()
+    return made
 
 
 def agree(channels: Mapping[str, Channel]) -> dict[str, Channel]:
@@ -87,10 +106,10 @@ def check_channels(
     channels_by_name = {}
     for name, channel in channels.items():
         measured = metric if metric and metric.rpartition(":")[0] == name else None
-        channels_by_name[name] = channel.expecting(rules(name, measured))
+        channels_by_name[name] = channel.expecting(rules(name, measured), measured=measured is not None)
         if "train" in channels:
             channels_by_name[name].check_like(channels["train"])
-        channels_by_name[name].look(workers)
+        channels_by_name[name] = channels_by_name[name].look(workers)
     return channels_by_name
 
 

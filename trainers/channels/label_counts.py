@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.channels.arrow import arrow_numbers
 from trainers.channels.channel import Channel
 from trainers.channels.files import Files, LibsvmFiles
 from trainers.channels.memory import Memory
@@ -69,4 +68,4 @@ def _labels(channel: Channel) -> Iterator[NDArray[Any]]:
     else:
         for file in source.files:
             for block in source.columns_alone(file, [target]):
-                yield arrow_numbers(block.column(0)).astype(np.float32)
+                yield source.preparation.labels(block.column(0), lambda at: at).astype(np.float32)

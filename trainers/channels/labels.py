@@ -3,12 +3,84 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trainers.checking import some_of
 from trainers.errors import DataError
+
+MOST_CLASSES = 20
+"""Labels that are all whole numbers from 0 to at most so many are told as classes; others as numbers."""
+
+
+def label_summary(labels: NDArray[np.float32]) -> dict[str, Any]:
+    """Summarize labels for `predicts`; JSON.
+
+    Args:
+        labels: all of them, finite; or one of each different value.
+
+    Returns:
+        The count of classes under "classes" where labels are the whole numbers from 0 on, none left out, and few; else
+        the range under "least" and "greatest".
+    """
+    least, greatest = float(labels.min()), float(labels.max())
+    if least == 0 and greatest < MOST_CLASSES and (labels == np.floor(labels)).all():
+        found = np.bincount(labels.astype(np.intp))
+        if len(found) > 1 and found.all():
+            return {"classes": len(found)}
+    return {"least": least, "greatest": greatest}
+
+
+def predicts(channel: Mapping[str, Any]) -> str:
+    """Return what a model of a channel predicts, such as "churned, 2 classes" or "price, a number from 3 to 90".
+
+    Args:
+        channel: as `Channel.describe` has it; of other channels than rows there is nothing to say.
+    """
+    if "target" not in channel:
+        return ""
+    target = channel.get("target")
+    name = "the label" if target is None else target if isinstance(target, str) else f"column {target}"
+    if classes := channel.get("classes"):
+        more = ", ..." if len(classes) > MOST_CLASSES else ""
+        return f"{name}, {_count(len(classes))} ({', '.join(map(str, classes[:MOST_CLASSES]))}{more})"
+    seen = channel.get("labels") or {}
+    if "classes" in seen:
+        return f"{name}, {_count(seen['classes'])}"
+    return f"{name}, a number from {seen['least']:g} to {seen['greatest']:g}" if "least" in seen else name
+
+
+def _count(classes: int) -> str:
+    return f"{classes} class{'es' if classes != 1 else ''}"
+
+
+def prepared(channel: Mapping[str, Any]) -> list[str]:
+    """Return sentences on columns of a channel that are left out or converted; none where nothing is.
+
+    Args:
+        channel: as `Channel.describe` has it.
+    """
+    found = []
+    identifiers = list(channel.get("identifiers") or ())
+    if identifiers:
+        several = len(identifiers) > 1
+        found.append(
+            f"{some_of(list(map(repr, identifiers)))} {'are' if several else 'is'} left out, as "
+            f"{'they identify' if several else 'it identifies'} rows; keep={identifiers!r} keeps "
+            f"{'them' if several else 'it'}"
+        )
+    if dropped := [name for name in channel.get("dropped") or () if name not in identifiers]:
+        found.append(f"{some_of(list(map(repr, dropped)))} {'are' if len(dropped) > 1 else 'is'} left out")
+    if dates := channel.get("dates"):
+        several = len(dates) > 1
+        found.append(f"{some_of(list(map(repr, dates)))} {'are' if several else 'is'} read as days since 1970-01-01")
+    if (missing := channel.get("missing")) is not None:
+        found.append(f"{missing:g} stands for a missing value")
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

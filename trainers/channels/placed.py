@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,10 @@ class PlacedChannel:
     num_workers: int
     source: Files | LibsvmFiles | Memory | Shards | PlacedFolder | PlacedExamples
     rules: tuple[LabelRule, ...] = ()
+    preparation: Mapping[str, Any] = field(default_factory=dict)
+    """See `Channel.preparation`."""
+    measured: bool = False
+    """Whether the objective of the job is measured on it."""
 
     def read(self, rank: int, world_size: int) -> Table:
         """The shard of one rank; `world_size` has to be what the channel was placed for, any for 0 workers."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from trainers.channels.arrow import arrow_rows
 from trainers.channels.fingerprint import Parts
-from trainers.channels.rows import QID, Roles, checked_roles
+from trainers.channels.rows import QID, Preparation, Roles, checked_roles
 from trainers.channels.table import (
     Heading,
     Shards,
@@ -28,11 +28,20 @@ class RayData:
     dataset: Any
     target: str | int | None
     said: Mapping[str, Any] = field(default_factory=dict)
+    drop: Sequence[str | int] = ()
+    missing: float | None = None
 
     @classmethod
-    def of(cls, dataset: Any, target: str | int | None, given: Mapping[str, Any]) -> RayData:
+    def of(
+        cls,
+        dataset: Any,
+        target: str | int | None,
+        given: Mapping[str, Any],
+        drop: Sequence[str | int] = (),
+        missing: float | None = None,
+    ) -> RayData:
         """Checks the roles, where the columns are known without executing the dataset; see `Roles.of`."""
-        made = cls(dataset=dataset, target=target, said=checked_roles(given))
+        made = cls(dataset=dataset, target=target, said=checked_roles(given), drop=drop, missing=missing)
         if QID in made.said:
             raise ConfigurationError(
                 f"qid={made.said[QID]!r} of a ray.data.Dataset: its blocks are dealt out row by row, and would split "
@@ -43,7 +52,12 @@ class RayData:
         return made
 
     def _roles(self, columns: Sequence[str]) -> Roles:
-        return Roles.of(self.target, self.said, columns, len(columns))
+        return Roles.of(self.target, self.said, columns, len(columns), self.drop)
+
+    @property
+    def preparation(self) -> Preparation:
+        """How cells become numbers."""
+        return Preparation(missing=self.missing)
 
     @property
     def rows(self) -> int | None:
@@ -88,6 +102,7 @@ class RayData:
             "columns": columns,
             "files": self.dataset.input_files(),
             **(self._roles(columns).described(columns) if columns else {"target": self.target, **self.said}),
+            **self.preparation.described(columns),
         }
 
     def fingerprint(self) -> None:
@@ -111,14 +126,14 @@ class RayData:
         looks = ray.get([look.remote(block) for block in blocks])
         filled = [(block, rows, schema) for block, (rows, schema) in zip(blocks, looks, strict=True) if rows]
         check_shard(sum(rows for _, rows, _ in filled), 0, num_workers)
-        for _, _, schema in filled:
-            check_schema(schema)
         columns = unique_names(filled[0][2].names)
         roles = self._roles(columns)
+        for _, _, schema in filled:
+            check_schema([schema.field(name) for at, name in enumerate(columns) if at not in roles.dropped])
         cut: Any = ray.remote(_cut).options(num_cpus=0, num_returns=num_workers + 1)
         cuts, seen = [], 0
         for block, rows, _ in filled:
-            cuts.append(cut.remote(block, columns, roles, seen, num_workers))
+            cuts.append(cut.remote(block, columns, roles, self.preparation, seen, num_workers))
             seen += rows
         problems, *pieces = zip(*cuts, strict=True)
         for problem in filter(None, ray.get(list(problems))):
@@ -141,7 +156,9 @@ def _look(block: Any) -> tuple[int, Any]:
     return int(block.num_rows), without_index(block.schema)
 
 
-def _cut(block: Any, columns: tuple[str, ...], roles: Roles, seen: int, num_workers: int) -> tuple[Any, ...]:
+def _cut(
+    block: Any, columns: tuple[str, ...], roles: Roles, preparation: Preparation, seen: int, num_workers: int
+) -> tuple[Any, ...]:
     """Runs as a Ray task: None, then each rank's rows of a block that `seen` rows lie before.
 
     What is wrong with rows comes in the first place: raised, it would come with the task's traceback.
@@ -149,7 +166,10 @@ def _cut(block: Any, columns: tuple[str, ...], roles: Roles, seen: int, num_work
     table = block.select(list(columns))
     ranks = range(num_workers)
     try:
-        pieces = [arrow_rows(table, columns, roles, seen=seen, rank=rank, world_size=num_workers) for rank in ranks]
+        pieces = [
+            arrow_rows(table, columns, roles, seen=seen, rank=rank, world_size=num_workers, preparation=preparation)
+            for rank in ranks
+        ]
     except DataError as error:
         return error, *ranks
     return None, *pieces

@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 
 from trainers.channels.rows import (
     QID,
+    Problems,
     Said,
+    is_date,
+    is_number_type,
     may_be_categories,
 )
 from trainers.channels.sparse import is_sparse, stacked
@@ -22,7 +25,8 @@ from trainers.errors import ConfigurationError, DataError
 
 LARGEST = float(np.finfo(np.float32).max)
 ENCODE = "encode it as numbers first (pandas.get_dummies, say)"
-NAME_IT = f"{ENCODE}, or name the column in categorical=[...]"
+DROP = "leave the column out with drop=[...]"
+NAME_IT = f"name the column in categorical=[...], or {DROP}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -246,26 +250,26 @@ def check_filled(rows: int, said: Said) -> None:
         raise DataError(f"this worker has no rows, since there are fewer {few} than workers: use fewer workers")
 
 
-def check_schema(schema: Any, categorical: Collection[str] | None = None) -> None:
-    """Raises where a column of an Arrow schema holds no numbers.
+def check_schema(schema: Any, categorical: Collection[str] = (), *, dates: bool = False) -> None:
+    """Raises where columns of an Arrow schema hold no numbers, and names all of them.
 
     Args:
-        schema: of all columns.
-        categorical: names of those that hold categories instead; None: none can.
+        schema: of all columns that are read as numbers or categories.
+        categorical: names of those that hold categories.
+        dates: whether dates become numbers.
     """
-    from pyarrow import types
-
-    numbers = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    problems = Problems()
     for column in schema:
-        if column.name in (categorical or ()):
-            if not may_be_categories(column.type):
-                raise DataError(
-                    f"column {column.name!r} holds {column.type} values, and categories are text or whole numbers; "
-                    f"write it as such, or leave it out of categorical"
-                )
-        elif not any(is_number(column.type) for is_number in numbers):
-            remedy = NAME_IT if may_be_categories(column.type) and categorical is not None else ENCODE
-            raise DataError(f"column {column.name!r} holds {column.type} values, no numbers; {remedy}")
+        with problems.gathered():
+            if column.name in categorical:
+                if not may_be_categories(column.type):
+                    raise DataError(
+                        f"column {column.name!r} holds {column.type} values, and categories are text or whole numbers; "
+                        f"write it as such, or leave it out of categorical"
+                    )
+            elif not is_number_type(column.type) and not (dates and is_date(column.type)):
+                raise DataError(f"column {column.name!r} holds {column.type} values, no numbers; {ENCODE}, or {DROP}")
+    problems.check()
 
 
 def count_unlabelled(labels: NDArray[np.float32]) -> int:

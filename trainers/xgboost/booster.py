@@ -13,6 +13,8 @@ from trainers.gangs import WORKERS, Assignment, one_line
 from trainers.xgboost.parameters import ALIASES, MAXIMIZE, PATIENCE, ROUNDS
 
 CPU, GPU = "cpu", "cuda"
+PREPARATION = "warmband_preparation"
+"""Attribute of a model that says how its rows were prepared."""
 
 
 def load_booster(
@@ -31,6 +33,23 @@ def load_booster(
     if checkpoint is None:
         return xgboost.Booster(parameters, matrices)
     return _loaded(checkpoint, read(checkpoint), parameters, matrices)
+
+
+def note_preparation(booster: Any, preparation: Mapping[str, Any]) -> None:
+    """Write into a model how its rows were prepared, so that whoever predicts with it prepares rows alike.
+
+    Args:
+        booster: the model.
+        preparation: as `Channel.preparation` has it; empty leaves the model as it is.
+    """
+    if preparation:
+        booster.set_attr(**{PREPARATION: json.dumps(preparation)})
+
+
+def preparation_of(booster: Any) -> dict[str, Any]:
+    """Return how the rows of a model were prepared, as `note_preparation` wrote it; empty where nothing was."""
+    found: dict[str, Any] = json.loads(booster.attr(PREPARATION) or "{}")
+    return found
 
 
 def first_rounds(booster: Any, rounds: int) -> Any:

@@ -54,6 +54,12 @@ def check_parameters(hyperparameters: Mapping[str, Any]) -> None:
     for name in (*ROUNDS, PATIENCE):
         if isinstance(rounds := hyperparameters.get(name), int) and rounds > _LARGEST_WHOLE:
             raise ConfigurationError(f"hyperparameter {name!r} is {shown(rounds)}; give at most {_LARGEST_WHOLE}")
+    lengths = {name: value for name in ROUNDS if (value := hyperparameters.get(name)) is not None}
+    if len(set(map(repr, lengths.values()))) > 1:
+        shown_values = " and ".join(f"{name!r} is {shown(value)}" for name, value in lengths.items())
+        raise ConfigurationError(
+            f"hyperparameters {shown_values}, which are names of one, the number of rounds; give one of them"
+        )
     check_whole(f"hyperparameter {PATIENCE!r}", hyperparameters.get(PATIENCE), 1)
     if not isinstance(maximize := hyperparameters.get(MAXIMIZE), bool | None):
         raise ConfigurationError(f"hyperparameter {MAXIMIZE!r} is {shown(maximize)}; give True or False")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainers.channels import LOWER, QID, WEIGHT, LabelRule
+from trainers.checking import some_of
 from trainers.errors import ConfigurationError, DataError
 from trainers.xgboost.rounds import quantiles_of
 
@@ -88,6 +89,33 @@ def check_names(channel: str, names: Sequence[str] | None) -> None:
                 f"channel {channel!r}: the column {name!r} has a name that XGBoost does not take, for its "
                 f"{wrong[0]!r}; rename it, to {re.sub(wrong.re, '_', name)!r} say"
             )
+
+
+def check_text_labels(channel: str, classes: Sequence[str], hyperparameters: Mapping[str, Any]) -> None:
+    """Refuse text labels where the objective predicts numbers, or another count of classes.
+
+    Args:
+        channel: its name.
+        classes: the text labels, in the order of their numbers.
+        hyperparameters: XGBoost's own.
+
+    Raises:
+        ConfigurationError: naming the channel, the objective and what to give.
+    """
+    objective = str(hyperparameters.get("objective") or "reg:squarederror")
+    count = int(hyperparameters.get("num_class") or 0) if objective.startswith("multi:") else 2
+    shown = some_of(list(map(repr, classes)))
+    if not objective.startswith(("binary:", "multi:")) and objective != "reg:logistic":
+        fits = "'binary:logistic'" if len(classes) <= 2 else f"'multi:softprob' with num_class={len(classes)}"
+        raise ConfigurationError(
+            f"channel {channel!r} has text labels, {shown}, and objective {objective!r} predicts numbers; give {fits}"
+        )
+    if len(classes) > count:
+        fits = f"'multi:softprob' with num_class={len(classes)}"
+        raise ConfigurationError(
+            f"channel {channel!r} has {len(classes)} classes, {shown}, and objective {objective!r} takes {count}; give "
+            f"{fits}"
+        )
 
 
 def check_said(channel: str, said: Sequence[str], hyperparameters: Mapping[str, Any], workers: int) -> None:

@@ -19,7 +19,7 @@ from trainers.checkpoint import UNKNOWN
 from trainers.errors import DataError, DivergedError, GangError, StorageError, WarmbandError, is_away
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never, one_line
 from trainers.process import Scratch, trim
-from trainers.xgboost.booster import CPU, booster_parameters, check_device, device_of, load_booster
+from trainers.xgboost.booster import CPU, booster_parameters, check_device, device_of, load_booster, note_preparation
 from trainers.xgboost.labels import check_margins, check_names, check_said
 from trainers.xgboost.matrices import (
     BLOCK_BYTES,
@@ -142,6 +142,9 @@ class XGBoostProgram:
         self._check_all("train", train)
         self._session.spooled = train if isinstance(train, Spooled) else None
         self._session.matrices[kind_of(self._static)] = self._matrix(kind_of(self._static), train)
+        if self._channels["train"].measured:
+            again = self._rows("train", context.rank, context.world_size, scratch) if scratch else train
+            shards = {"train": again, **shards}
         self._share_out(shards)
         self._evaluation(self._static)
         del train, shards, rows
@@ -204,6 +207,7 @@ class XGBoostProgram:
         place = session.context.storage
         read_it = partial(place.read, manifest=assignment.manifest)
         booster = load_booster(assignment.checkpoint, parameters, [train, *evaluation.matrices], read_it)
+        note_preparation(booster, self._channels["train"].preparation)
         read = time.perf_counter()
         first_step_at = steady.now()
         best = BestRound.of(booster, assignment)

@@ -8,16 +8,23 @@ from typing import Any, ClassVar, Self
 
 from ray.train import ScalingConfig
 
-from trainers.channels import ROLES, SHARDED, WHOLE, Channel, LabelRule, PlacedChannel
+from trainers.channels import ROLES, SHARDED, WHOLE, Channel, LabelRule, PlacedChannel, with_days
 from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.gangs import WORKERS, Gangs, check_alone, check_gpu_parts, check_workers
 from trainers.trainer import Trainer
 from trainers.tunable import Tunable
-from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
+from trainers.xgboost.booster import CPU, device_of, load_booster, preparation_of, threads_of
 from trainers.xgboost.checks import check_parameters
 from trainers.xgboost.constraints import check_constraints
-from trainers.xgboost.labels import check_margins, check_names, check_said, check_several, label_rules
+from trainers.xgboost.labels import (
+    check_margins,
+    check_names,
+    check_said,
+    check_several,
+    check_text_labels,
+    label_rules,
+)
 from trainers.xgboost.matrices import as_model_knows, check_categories, check_channel, check_external, check_on_disk
 from trainers.xgboost.parameters import FIXED, PATIENCE, ROUNDS, metric_names
 from trainers.xgboost.program import XGBoostProgram
@@ -200,7 +207,9 @@ class XGBoostTrainer(Trainer):
                 "hyperparameters have no 'eval_metric', so nothing would be reported; give one, such as 'auc'"
             )
         names = metric_names(given)
-        return [f"{channel}:{name}" for channel in channels if channel != "train" for name in names]
+        # Those of "train" are computed where they are the objective.
+        ordered = sorted(channels, key=lambda channel: channel == "train")
+        return [f"{channel}:{name}" for channel in ordered for name in names]
 
     @property
     def usual_units(self) -> int:
@@ -228,6 +237,11 @@ class XGBoostTrainer(Trainer):
                 f"hyperparameter {PATIENCE!r} waits for a metric to improve, and there is no channel beside 'train'; "
                 "give one, to be evaluated"
             )
+        if metric is not None and metric.startswith("train:") and self.backend == "xgboost_ray":
+            raise ConfigurationError(
+                f"objective_metric_name {metric!r} is not measured by backend 'xgboost_ray', which evaluates other "
+                "channels alone; use backend='native'"
+            )
         for name, channel in channels.items():
             heading = channel.source.heading
             check_names(name, heading.names if heading else None)
@@ -247,6 +261,13 @@ class XGBoostTrainer(Trainer):
                     f"channel {name!r} says of its rows {', '.join(channel.said)}, and backend 'xgboost_ray' reads no "
                     "such; use backend='native'"
                 )
+            if channel.preparation and self.backend == "xgboost_ray":
+                raise ConfigurationError(
+                    f"channel {name!r} has dates, text labels or a number for missing values, and models of backend "
+                    "'xgboost_ray' do not say so to whoever predicts with them; use backend='native', or write numbers"
+                )
+            if channel.classes and not self._own.objective:
+                check_text_labels(name, channel.classes, self.hyperparameters)
             if channel.distribution == WHOLE and (workers or self.workers) > 1:
                 raise ConfigurationError(
                     f"channel {name!r} has distribution={WHOLE!r}, and XGBoost adds up what each of "
@@ -299,9 +320,10 @@ class XGBoostTrainer(Trainer):
 
     @staticmethod
     def matrix(model: Any, frame: Any) -> Any:
-        """A DataFrame's rows as an `xgboost.DMatrix`, to predict with a model that knows categories.
+        """A DataFrame's rows as an `xgboost.DMatrix`, to predict with a model.
 
-        Those that the model does not know are missing; XGBoost 3.2 itself takes some of them for others.
+        Categories that the model does not know are missing; XGBoost 3.2 itself takes some of them for others. Dates
+        become days, and the sentinel of missing values is missing, as in training.
 
         Args:
             model: an `xgboost.Booster`, of `load_model` say.
@@ -309,6 +331,11 @@ class XGBoostTrainer(Trainer):
         """
         import xgboost
 
+        preparation = preparation_of(model)
+        frame = with_days(frame, preparation.get("dates", ()))
+        if (missing := preparation.get("missing")) is not None:
+            numbers = frame.select_dtypes("number")
+            frame = frame.assign(**{str(name): numbers[name].mask(numbers[name] == missing) for name in numbers})
         return xgboost.DMatrix(as_model_knows(model, frame), enable_categorical=True)
 
     def probe_obstacle(self) -> str:

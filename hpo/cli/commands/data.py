@@ -54,7 +54,29 @@ def data_check(
     ],
     target: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option(metavar="COLUMN", help="The column to predict, of files; else the first."),
+        typer.Option(
+            metavar="COLUMN",
+            help="The column to predict, of files; the first of files without names, and else the one column that is "
+            "called target, label, y, class or outcome.",
+        ),
+    ] = None,
+    drop: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(metavar="COLUMN", help="A column of files to leave out; may be repeated."),
+    ] = None,
+    keep: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            metavar="COLUMN", help="A column of files to keep that looks like an identifier; may be repeated."
+        ),
+    ] = None,
+    categorical: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(metavar="COLUMN", help="A column of files that holds categories; may be repeated."),
+    ] = None,
+    missing: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option(metavar="NUMBER", help="Number that stands for a missing value in files."),
     ] = None,
     workers: Annotated[
         Optional[int],  # noqa: UP045
@@ -76,7 +98,8 @@ def data_check(
     from trainers.data_check import check_data
 
     with working(as_json=as_json):
-        channels, gang = channels_of(what, target, data_dir, allow_code=allow_code)
+        columns = {"target": target, "drop": drop, "keep": keep, "categorical": categorical, "missing": missing}
+        channels, gang = channels_of(what, columns, data_dir, allow_code=allow_code)
         report = check_data(channels, workers=workers or gang)
     if as_json:
         show_json(report_json(report))

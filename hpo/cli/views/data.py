@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hpo.text import count, in_bytes
+from hpo.text import count, in_bytes, roles_text
+from trainers.channels import label_summary
 from trainers.data_check import ChannelReport, ColumnSummary, DataReport, LabelSummary, Load
 
 MOST_COLUMNS = 40
@@ -48,7 +50,8 @@ def _channel(channel: ChannelReport) -> Iterator[RenderableType]:
     yield Text(
         f"{channel.name}: {count(channel.rows, 'row')} of {count(len(channel.columns), 'feature')}{where}", style="bold"
     )
-    yield f"  label: {_label(channel.labels)}"
+    yield f"  {roles_text({**channel.about, 'labels': _seen(channel.labels)})}"
+    yield f"  label: {_label(channel.labels, channel.about.get('classes') or ())}"
     if channel.loads:
         yield f"  a worker loads: {'; '.join(map(_load, channel.loads))}"
 
@@ -80,11 +83,18 @@ def _cells(column: ColumnSummary, rows: int) -> tuple[str, str, str, str]:
     return column.kind, missing, f"{column.least:g}", f"{column.greatest:g}"
 
 
-def _label(labels: LabelSummary) -> str:
+def _seen(labels: LabelSummary) -> dict[str, Any]:
+    """Labels of all rows for `roles_text`."""
+    values = list(labels.classes) or [labels.least, labels.greatest]
+    return label_summary(np.array(values, np.float32))
+
+
+def _label(labels: LabelSummary, classes: Sequence[str]) -> str:
     if not labels.classes:
         return f"numbers from {labels.least:g} to {labels.greatest:g}, mean {labels.mean:g} +- {labels.deviation:g}"
     shares = list(labels.shares().items())
-    shown = ", ".join(f"{label:g} ({share:.1%})" for label, share in shares[:_MOST_CLASSES])
+    named = {label: classes[int(label)] if classes else f"{label:g}" for label, _ in shares}
+    shown = ", ".join(f"{named[label]} ({share:.1%})" for label, share in shares[:_MOST_CLASSES])
     more = f" and {len(shares) - _MOST_CLASSES} more" if len(shares) > _MOST_CLASSES else ""
     return f"{count(len(shares), 'value')}, {shown}{more}"
 

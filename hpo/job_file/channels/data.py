@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from hpo.job_file.channels.examples import ExampleKeys
 from hpo.job_file.known_keys import LIKENESS, Give, Strict
-from trainers.channels import ROLES, WHOLE, Distribution
+from trainers.channels import ROLES, WHOLE, Distribution, gathered
 from trainers.checking import did_you_mean
 from trainers.datasets import DATASETS
 from trainers.errors import ConfigurationError
@@ -17,7 +18,7 @@ Positive = Annotated[int, Field(ge=1)]
 Column = Annotated[str | int | None, Give("a column's name, or its position")]
 Columns = Annotated[str | int | list[str | int] | None, Give("a column, or a list of columns")]
 
-OF_ROWS = ("target", *ROLES, "categorical", "header", "delimiter")
+OF_ROWS = ("target", *ROLES, "categorical", "drop", "keep", "missing", "header", "delimiter")
 """Keys of a channel that is read as rows."""
 
 
@@ -37,13 +38,20 @@ class Files(ExampleKeys):
         description="FullyReplicated gives all files to every worker, ShardedByS3Key deals them out; null does the "
         "former with a folder, and deals out rows in balance",
     )
-    target: Column = Field(None, description="the column to predict, by name or position from 0; null is the first")
+    target: Column = Field(
+        None,
+        description="the column to predict, by name or position from 0; null is the first of files without names, and "
+        "else the one column that is called target, label, y, class or outcome",
+    )
     weight: Column = Field(None, description="the column of rows' weights; null weighs all alike")
     base_margin: Columns = Field(None, description="margins that boosting begins at: a column, or one for each class")
     label_lower_bound: Column = Field(None, description="the column of what a label is at least, for survival:aft")
     label_upper_bound: Column = Field(None, description="that of what it is at most; infinite where nobody knows")
     qid: Column = Field(None, description="that of the query whose rows are ranked, which go to one worker together")
     categorical: Columns = Field(None, description="columns of categories, text or whole numbers")
+    drop: Columns = Field(None, description="columns to leave out")
+    keep: Columns = Field(None, description="columns to keep that look like identifiers, which are left out")
+    missing: float | None = Field(None, description="number that stands for a missing value; null has none")
     header: bool | None = Field(None, description="whether a CSV file's first line has names; null looks for itself")
     delimiter: Annotated[str, Give("one character, such as ';'")] = Field(
         ",", min_length=1, max_length=1, description="what separates the cells of a CSV file"
@@ -101,7 +109,7 @@ class Data(Strict):
     def open(self, data_dir: str | None) -> dict[str, Any]:
         """The channels, as `HyperparameterTuner.fit` takes them."""
         if self.channels is not None:
-            return {name: files.open(name) for name, files in self.channels.items()}
+            return dict(gathered({name: partial(files.open, name) for name, files in self.channels.items()}))
         from hpo.jobs import dataset_channels
 
         return dict(dataset_channels(str(self.dataset), data_dir=data_dir, repeat=self.repeat))

@@ -38,10 +38,11 @@ def check_objective(name: str, reported: Sequence[str] | None) -> None:
     """
     if reported is None or name in reported:
         return
-    if not reported:
+    channel = name.partition(":")[0]
+    if reported and all(each.startswith("train:") for each in reported) and channel != "train":
         raise ConfigurationError(
-            f"objective_metric_name {name!r} is not reported, since only channels beside 'train' are evaluated; "
-            f"give a channel {name.partition(':')[0]!r} to fit()"
+            f"objective_metric_name {name!r} is not reported, since there is no channel {channel!r}; give one to "
+            f"fit(), or objective_metric_name={reported[0]!r}"
         )
     raise ConfigurationError(
         f"objective_metric_name {name!r} is not reported; the trainer reports {', '.join(reported)}"

@@ -38,12 +38,12 @@ def changes(recorded: Mapping[str, Any], channel: Channel) -> str:
 
 
 def _features(recorded: Mapping[str, Any]) -> list[str] | None:
-    """Names of the columns that are no target and have no other role."""
-    columns: list[str] | None = recorded.get("columns")
+    """Names of the columns that are read as features, in the order that models have them in."""
+    columns: list[str] | None = recorded.get("order", recorded.get("columns"))
     if columns is None:
         return None
     taken: set[Any] = set()
-    for role in ("target", *ROLES):
+    for role in ("target", *ROLES, "dropped"):
         of_role = recorded.get(role)
         taken |= set(of_role) if isinstance(of_role, list | tuple) else {of_role}
     return [name for name in columns if name not in taken]

@@ -41,6 +41,9 @@ COPY_SECONDS = 60.0
 
 logger = logging.getLogger(__name__)
 
+OF_COLUMNS = ("categorical", "drop", "keep", "missing")
+"""Arguments of `Channel.of` that say how columns are read, as `reopened_with` has them."""
+
 _FOLDER = "inputs"
 _SAID = "said_"
 _SPARSE = "sparse_"
@@ -205,6 +208,11 @@ def _how(channel: Channel, digest: str | None, folder: str, *, copied: bool) -> 
     return {
         "copy": storage.join(storage.absolute(folder), _FOLDER, f"{channel.name}-{digest}.npz"),
         "names": list(names) if names else None,
+        **(
+            {"preparation": {"target": channel.describe()["target"], **source.preparation}}
+            if source.preparation
+            else {}
+        ),
     }
 
 
@@ -213,7 +221,7 @@ def _opened(name: str, how: Mapping[str, Any], datasets: _Datasets) -> Channel:
         case {"dataset": str(dataset), "part": str(part), "repeat": int(repeat)}:
             return replace(datasets.channels(dataset, repeat, how.get("data_dir"))[part], name=name)
         case {"paths": list(paths), "target": target, "header": header, "delimiter": delimiter}:
-            said = {**_one_each(how.get("said", {})), "categorical": how.get("categorical")}
+            said = {**_one_each(how.get("said", {})), **{key: how.get(key) for key in OF_COLUMNS}}
             asked = how.get("distribution")
             return Channel.of(
                 paths, target=target, header=header, delimiter=delimiter, name=name, distribution=asked, **said
@@ -224,7 +232,7 @@ def _opened(name: str, how: Mapping[str, Any], datasets: _Datasets) -> Channel:
             return Channel.of(Examples.of(kind, arguments), name=name)
         case {"copy": str(copy), "names": names}:
             table = _unpacked(copy, _copy(copy), names)
-            return Channel(name=name, source=Memory.of_table(table))
+            return Channel(name=name, source=Memory.of_table(table, how.get("preparation", {})))
     raise DataError(
         "its rows were in the memory of the process that began the job, or in a Ray Dataset of its cluster, and no "
         "copy was kept"

@@ -11,6 +11,7 @@ from hpo.report.data import JobData
 from hpo.report.page.blocks import Facts, Table
 from hpo.report.page.page import Block, Section
 from hpo.text import in_bytes, money, roles_text, strategy_text, workers_text
+from trainers.channels import predicts
 
 LISTED_FILES = 3
 
@@ -37,6 +38,8 @@ def _search(data: JobData) -> Iterator[tuple[str, object]]:
     spec = data.job.spec
     scaling = spec["estimator"]["scaling"]
     once = is_training(data.job)
+    if what := predicts((spec.get("inputs") or {}).get("train") or {}):
+        yield "predicts", what
     if not once:
         yield "strategy", strategy_text(spec)
     yield "trainer", spec["estimator"]["trainer"]

@@ -25,6 +25,7 @@ from hpo.record import (
     when,
 )
 from hpo.sagemaker import Overview, Snapshot, describe, describe_act, describe_any
+from trainers.channels import predicts
 
 SLACK = 60.0
 """Seconds by which rows may be older than the driver's heartbeat that they came with."""
@@ -179,6 +180,7 @@ def more_of(overview: Overview) -> dict[str, Any]:
         "LastModifiedTime": when(overview.job.heard),
         "Tags": tags_of(overview.job.spec.get("tags")),
         "SilentSeconds": round(overview.job.silent, 1),
+        "Predicts": predicts((overview.job.spec.get("inputs") or {}).get("train") or {}),
     }
 
 

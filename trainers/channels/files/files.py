@@ -21,7 +21,21 @@ from trainers.channels.files.failures import unread
 from trainers.channels.files.partitions import with_values
 from trainers.channels.files.shares import File, Part, Share, shares, text_bytes
 from trainers.channels.fingerprint import Parts
-from trainers.channels.rows import QID, Categories, Coding, Queries, Roles, described, framed
+from trainers.channels.rows import (
+    DATE,
+    QID,
+    TRUTH,
+    ZONED,
+    Categories,
+    Coding,
+    Preparation,
+    Queries,
+    Roles,
+    described,
+    framed,
+    is_identifier_name,
+    is_text,
+)
 from trainers.channels.table import ENCODE, NAME_IT, Heading, Table, join, without_index
 from trainers.errors import DataError
 
@@ -32,6 +46,7 @@ NO_ROWS = "holds no rows: write it again, or leave it out"
 QUICK_BYTES = 32 << 20
 QUICK_REMOTE_BYTES = 4 << 20
 """The same of files on an object store or another remote file system."""
+_LOCAL = ("", "file://")
 _COUNTED_ROWS = 1_000_000
 _BLOCK_BYTES = 1 << 20
 _CELL_BYTES = 32
@@ -62,6 +77,25 @@ class Files:
     """Which features hold categories, by their places among the features."""
     coding: Coding = field(default_factory=dict)
     """Their categories, which may be those of other files."""
+    preparation: Preparation = field(default_factory=Preparation)
+    """How cells become numbers; text labels may have the classes of other files."""
+
+    def ordered_like(self, names: Sequence[str]) -> Files:
+        """The same rows with the features of another table, in its order; see `Roles.ordered_like`."""
+        roles = self.roles.ordered_like(self.columns or (), names)
+        mine = self.roles.features(self.width)
+        places = {place: at for at, place in enumerate(roles.features(self.width))}
+        moved = {at: places[mine[at]] for at in self.categorical if mine[at] in places}
+        return replace(
+            self,
+            roles=roles,
+            categorical=tuple(sorted(moved.values())),
+            coding={moved[at]: of for at, of in self.coding.items() if at in moved},
+        )
+
+    def classed(self, classes: Categories) -> Files:
+        """The same rows whose text labels have the classes of others."""
+        return replace(self, preparation=replace(self.preparation, classes=classes))
 
     def coded(self, coding: Coding) -> Files:
         """The same rows with the codes of others.
@@ -97,12 +131,16 @@ class Files:
 
     def look(self) -> NDArray[np.float32] | None:
         """Read small files whole, and the beginning of larger local files; return all labels of small files."""
-        local = self.scheme in ("", "file://")
-        if self._size(self.files) <= (QUICK_BYTES if local else QUICK_REMOTE_BYTES):
+        if self.is_quick:
             return self.read_whole().labels
-        if local:
+        if self.scheme in _LOCAL:
             next(self._blocks(self.files[0]), None)
         return None
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether a driver reads all rows within about a second."""
+        return self._size(self.files) <= (QUICK_BYTES if self.scheme in _LOCAL else QUICK_REMOTE_BYTES)
 
     def fingerprint(self) -> str:
         """See `Channel.fingerprint`."""
@@ -118,7 +156,10 @@ class Files:
             infos, whole = self._infos()
             values = [*(file.values for file in self.files if file.values), *asked_for(self.distribution).values()]
             codes = [(at, categories.digest()) for at, categories in self.coding.items()]
+            chosen = (("features", *self.roles.features(self.width)),) if self.roles.dropped or self.roles.order else ()
+            prepared = (*chosen, *self.preparation.digest())
             read_as = (self.kind, self.columns, self.delimiter, self.roles.target, *self.roles.said, *values, *codes)
+            read_as = (*read_as, *prepared)
             return fingerprint.of_files(read_as, self.filesystem, infos, whole=whole)
         except OSError as error:
             raise _unreadable(error) from None
@@ -126,7 +167,7 @@ class Files:
     def _infos(self) -> tuple[list[Any], bool]:
         """What the file system says of the files, and whether they are digested by their bytes."""
         infos = self.filesystem.get_file_info([file.path for file in self.files])
-        return infos, self.scheme in ("", "file://") and sum(info.size or 0 for info in infos) <= QUICK_BYTES
+        return infos, self.scheme in _LOCAL and sum(info.size or 0 for info in infos) <= QUICK_BYTES
 
     @property
     def sparse(self) -> bool:
@@ -147,6 +188,7 @@ class Files:
             "files": [self.scheme + file.path for file in self.files],
             **self.roles.described(self.columns),
             **({"categorical": described(self.coding, self.heading.names)} if self.coding else {}),
+            **self.preparation.described(self.columns),
             **asked_for(self.distribution),
         }
 
@@ -162,8 +204,17 @@ class Files:
             "delimiter": self.delimiter,
             **({"said": {role: list(places) for role, places in self.roles.said}} if self.roles.said else {}),
             **({"categorical": self._coded_columns} if self.categorical else {}),
+            **({"drop": list(self.roles.dropped)} if self.roles.dropped else {}),
+            # What was not left out stays, whatever it is called.
+            **({"keep": kept} if (kept := self._like_identifiers()) else {}),
+            **({"missing": self.preparation.missing} if self.preparation.missing is not None else {}),
             **asked_for(self.distribution),
         }
+
+    def _like_identifiers(self) -> list[int]:
+        """Features that are called as identifiers usually are."""
+        columns = self.columns or ()
+        return [at for at in self.roles.features(self.width) if columns and is_identifier_name(columns[at])]
 
     def read(self, rank: int, world_size: int) -> Table:
         """The shard of one rank: some files whole where that is balanced, and some rows of every other.
@@ -236,6 +287,7 @@ class Files:
                         queries=queries,
                         turns=turns,
                         coding=self.coding,
+                        preparation=self.preparation,
                     )
                 except DataError as error:
                     raise DataError(f"{self.scheme}{file.path}: {error}") from None
@@ -243,30 +295,73 @@ class Files:
             if seen == before and not groups:
                 raise DataError(f"{self.scheme}{file.path} {NO_ROWS}")
 
-    def columns_alone(self, file: File, places: Sequence[int]) -> Iterator[Any]:
-        """Some of the columns that stand in a file, as Arrow record batches."""
-        return self._blocks(file, only=places)
+    def columns_alone(
+        self, file: File, places: Sequence[int], *, text: bool = False, rows: int | None = None
+    ) -> Iterator[Any]:
+        """Some of the columns that stand in a file, as Arrow record batches.
 
-    def _blocks(self, file: File, groups: tuple[int, ...] = (), only: Sequence[int] | None = None) -> Iterator[Any]:
+        Args:
+            file: one of these.
+            places: of the columns.
+            text: whether CSV cells stay text, whatever they hold.
+            rows: of a batch of a Parquet file, at most.
+        """
+        return self._blocks(file, only=places, text=text, rows=rows)
+
+    def _blocks(
+        self,
+        file: File,
+        groups: tuple[int, ...] = (),
+        only: Sequence[int] | None = None,
+        text: bool = False,
+        rows: int | None = None,
+    ) -> Iterator[Any]:
         """The rows of a file, or of some row groups of a Parquet file; only some columns, or all and directories'."""
         import pyarrow as pa
 
-        places = range(self.own_width) if only is None else only
+        every = [place for place in range(self.own_width) if place not in self.roles.dropped]
+        places = every if only is None else only
         try:
             for block in (
-                self._csv_blocks(file, places) if self.kind == "csv" else self._parquet_blocks(file, groups, places)
+                self._csv_blocks(file, places, text=text)
+                if self.kind == "csv"
+                else self._parquet_blocks(file, groups, places, rows)
             ):
-                yield block if only is not None else with_values(block, file.values)
+                yield block if only is not None else with_values(self._in_place(block, every), file.values)
         except (OSError, pa.ArrowException) as error:
             raise DataError(self._problem(file, str(error))) from None
 
-    def _csv_blocks(self, file: File, places: Sequence[int]) -> Iterator[Any]:
+    def _in_place(self, block: Any, places: Sequence[int]) -> Any:
+        """A block with nulls in the place of columns that are left out, which are not read."""
+        import pyarrow as pa
+
+        if len(places) == self.own_width:
+            return block
+        found = dict(zip(places, block.columns, strict=True))
+        columns = [found.get(place, pa.nulls(block.num_rows)) for place in range(self.own_width)]
+        return pa.RecordBatch.from_arrays(columns, [str(place) for place in range(self.own_width)])
+
+    def _csv_types(self, *, text: bool) -> list[Any]:
+        """Arrow types of the cells of each column; columns that are left out are of any."""
+        import pyarrow as pa
+
+        of_kind = {TRUTH: pa.bool_(), DATE: pa.timestamp("us"), ZONED: pa.timestamp("us", "UTC")}
+        types = [of_kind.get(self.preparation.kinds.get(at, ""), pa.float64()) for at in range(self.own_width)]
+        of_text = {*self._coded_columns, *([self.roles.target] if self.preparation.classes is not None else [])}
+        for at in range(self.own_width):
+            if text or at in self.roles.dropped:
+                types[at] = pa.string()
+            elif at in of_text:
+                types[at] = pa.dictionary(pa.int32(), pa.string())
+        return types
+
+    def _csv_blocks(self, file: File, places: Sequence[int], *, text: bool) -> Iterator[Any]:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
         names = [str(position) for position in range(self.own_width)]
-        text, coded = pa.dictionary(pa.int32(), pa.string()), set(self._coded_columns)
-        kinds = {name: text if at in coded else pa.float64() for at, name in enumerate(names)}
+        kinds = dict(zip(names, self._csv_types(text=text), strict=True))
+        quoted = any(is_text(kind) or pa.types.is_dictionary(kind) for kind in kinds.values())
         with self.filesystem.open_input_stream(file.path) as stream:
             yield from arrow_csv.open_csv(
                 stream,
@@ -279,7 +374,7 @@ class Files:
                     block_size=max(_BLOCK_BYTES, self.width * _CELL_BYTES),
                 ),
                 # Numbers have no line ends in them, and blocks are found faster where text need not be looked at.
-                parse_options=arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=bool(coded)),
+                parse_options=arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=quoted),
                 convert_options=arrow_csv.ConvertOptions(
                     column_types=kinds,
                     null_values=list(MISSING),
@@ -288,7 +383,9 @@ class Files:
                 ),
             )
 
-    def _parquet_blocks(self, file: File, groups: tuple[int, ...], places: Sequence[int]) -> Iterator[Any]:
+    def _parquet_blocks(
+        self, file: File, groups: tuple[int, ...], places: Sequence[int], most: int | None
+    ) -> Iterator[Any]:
         from pyarrow import parquet
 
         # Of large row groups a part at a time: by default, all bytes of one come into memory.
@@ -307,7 +404,9 @@ class Files:
                 raise DataError(f"{self.scheme}{file.path} has changed since its channel was opened: {REOPEN}")
             rows = max(min(1024, _MOST_CELLS // self.width), _BLOCK_CELLS // self.width, 1)
             yield from opened.iter_batches(
-                batch_size=rows, row_groups=list(groups) or None, columns=[names[at] for at in places]
+                batch_size=min(rows, most or rows),
+                row_groups=list(groups) or None,
+                columns=[names[at] for at in places],
             )
 
     def _problem(self, file: File, message: str) -> str:
@@ -334,6 +433,10 @@ class Files:
         if "Empty CSV file" in message or "Could not skip initial" in message:
             return f"{path} {NO_ROWS}"
         return unread(path, message)
+
+    def where(self, file: File, row: int) -> str:
+        """In which line of a CSV file a row is, for a message; rows count from 1, without the header."""
+        return self._where(file, str(row + (1 if self.columns else 0)))
 
     def _where(self, file: File, row: str | None) -> str:
         """In which line a row is, for a message; pyarrow counts no empty lines."""

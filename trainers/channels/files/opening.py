@@ -15,13 +15,24 @@ from trainers.channels.distribution import Distribution
 from trainers.channels.files.failures import unread
 from trainers.channels.files.files import MISSING, NO_ROWS, Files
 from trainers.channels.files.filesystems import check_once, filesystem_of, nothing_found
-from trainers.channels.files.found_categories import find_categories
+from trainers.channels.files.first_rows import FirstRows
+from trainers.channels.files.found_categories import with_categories_found
 from trainers.channels.files.kinds import ENDINGS, kind_of
 from trainers.channels.files.libsvm import LibsvmFiles, open_libsvm
 from trainers.channels.files.manifest import expanded
 from trainers.channels.files.partitions import columns_of, values_of
 from trainers.channels.files.shares import File
-from trainers.channels.rows import Roles, coded_features, may_be_categories
+from trainers.channels.rows import (
+    Preparation,
+    Problems,
+    Roles,
+    coded_features,
+    gathered_roles,
+    has_names,
+    is_text,
+    may_be_categories,
+    place_of,
+)
 from trainers.channels.table import check_schema, unique_names, without_index
 from trainers.errors import ConfigurationError, DataError
 from trainers.storage import check_no_credentials
@@ -41,18 +52,25 @@ def open_files(
     said: Mapping[str, Any] | None = None,
     categorical: Sequence[str | int] = (),
     distribution: Distribution | None = None,
+    drop: Sequence[str | int] = (),
+    keep: Sequence[str | int] = (),
+    missing: float | None = None,
 ) -> Files | LibsvmFiles:
     """Finds the files that paths, URIs, directories and patterns stand for, and reads the head of each.
 
     `said` is the columns of other roles, as `Roles.of` takes them, `categorical` those whose values are categories:
-    these columns are read; `distribution` is as `Channel.of` has it.
+    these columns are read, and so is a target that holds text; the others are as `Channel.of` has them.
+
+    Raises:
+        ConfigurationError, DataError: naming all that is wrong with the columns.
     """
     paths = expanded(paths, filesystem_of)
     filesystem, scheme, infos, base = _find(paths)
     kind = _kind([info.path for info in infos])
     options = paths[0].partition("?")[2] if scheme else ""
     if kind == "libsvm":
-        _check_no_columns(target, header, delimiter, {**(said or {}), "categorical": categorical or None})
+        columns_said = {"categorical": categorical or None, "drop": drop or None, "keep": keep or None}
+        _check_no_columns(target, header, delimiter, {**(said or {}), **columns_said, "missing": missing})
         return open_libsvm(filesystem, scheme, infos, options, distribution)
     if kind == "parquet" and (header is not None or delimiter != ","):
         raise ConfigurationError("header and delimiter are for CSV files; leave them out for Parquet files")
@@ -63,10 +81,23 @@ def open_files(
     keys, texts = columns_of(names, [info.path[len(base) :] for info in infos], heads[0].names or ())
     columns = unique_names([*heads[0].names, *keys]) if heads[0].names else None
     width = heads[0].width + len(keys)
-    roles = _roles(target, said or {}, columns, width)
-    coded = _coded(categorical, roles, columns, width, dict(zip(names, heads, strict=True)))
-    own = {roles.features(width)[at] - heads[0].width for at in coded}
-    values = [values_of(name, keys, its, own) for name, its in zip(names, texts, strict=True)]
+    problems = Problems()
+    given_roles = gathered_roles(problems, target, said or {}, columns, width, drop)
+    known, roles = given_roles is not None, given_roles or Roles(target=None)
+    with problems.gathered():
+        if not roles.features(width):
+            raise DataError(f"all {width} columns have a role, and none is a feature; give at least one more column")
+    coded: list[int] = []
+    with problems.gathered():
+        coded = _coded(categorical, roles, columns, width, heads)
+    kept = {*coded}
+    with problems.gathered():
+        kept |= {place_of("keep", one, columns, width) for one in keep}
+    own_width = heads[0].width
+    values = [
+        values_of(name, keys, its, {place - own_width for place in (*coded, *roles.dropped)})
+        for name, its in zip(names, texts, strict=True)
+    ]
     files = Files(
         kind=kind,
         filesystem=filesystem,
@@ -82,34 +113,69 @@ def open_files(
         options=options,
         distribution=distribution,
         given=tuple(path if "://" in path else os.path.abspath(os.path.expanduser(path)) for path in paths),
-        categorical=tuple(coded),
     )
-    return replace(files, coding=find_categories(files))
+    first = FirstRows.of(files)
+    identifiers: tuple[int, ...] = ()
+    if has_names(columns):
+        identifiers = first.identifiers(place for place in roles.features(width) if place not in kept)
+    roles = replace(roles, dropped=tuple(sorted({*roles.dropped, *identifiers})))
+    features = roles.features(width)
+    text_labels = known and first.is_text(roles.target if roles.target is not None else -1)
+    with problems.gathered():
+        named = {*coded, *(at for at in features if columns and columns[at] in {*categorical, *drop})}
+        first.check([place for place in features if place not in named], target_known=known)
+    if roles.target is not None:
+        with problems.gathered():
+            first.check_target(roles.target)
+    for name, head in zip(names, heads, strict=True):
+        with problems.gathered():
+            _check_types(name, head, [*features, *(at for _, of in roles.said for at in of)], coded)
+    problems.check()
+    kinds = {place: of for place, of in first.kinds().items() if place not in coded and place not in roles.dropped}
+    files = replace(
+        files,
+        roles=roles,
+        categorical=tuple(features.index(place) for place in coded),
+        preparation=Preparation(
+            kinds=kinds,
+            missing=missing,
+            identifiers=identifiers,
+            dates=tuple(
+                columns[place] if columns else str(at)
+                for at, place in enumerate(features)
+                if place not in coded and first.is_date(place)
+            ),
+        ),
+    )
+    return with_categories_found(files, text_labels=text_labels)
 
 
 def _coded(
-    named: Sequence[str | int],
-    roles: Roles,
-    columns: Sequence[str] | None,
-    width: int,
-    heads: Mapping[str, _Head],
+    named: Sequence[str | int], roles: Roles, columns: Sequence[str] | None, width: int, heads: Sequence[_Head]
 ) -> list[int]:
-    """Which features hold categories, named or as dictionaries of some file, once all columns' types were checked.
+    """Columns that hold categories, named or as dictionaries of some file, by their places among all."""
+    features = roles.features(width)
+    declared = {place for place in features if any(head.declares(place) for head in heads)}
+    return sorted(declared.union(features[at] for at in coded_features(named, roles, columns, width)))
+
+
+def _check_types(path: str, head: _Head, places: Sequence[int], coded: Sequence[int]) -> None:
+    """Refuses columns of a Parquet file that hold neither numbers, dates nor categories; text is looked at elsewhere.
 
     Raises:
-        DataError: a file's column holds neither numbers nor categories.
+        DataError: naming all of them.
     """
-    declared = {
-        at for at, place in enumerate(roles.features(width)) if any(head.declares(place) for head in heads.values())
-    }
-    coded = sorted(declared.union(coded_features(named, roles, columns, width)))
-    places = [roles.features(width)[at] for at in coded]
-    for path, head in heads.items():
-        try:
-            check_schema(head.schema, [columns[place] for place in places] if columns else ())
-        except DataError as error:
-            raise DataError(f"{path}: {error}") from None
-    return coded
+    import pyarrow as pa
+
+    read = [
+        head.schema[place]
+        for place in places
+        if place < len(head.schema) and (place in coded or not is_text(head.schema[place].type))
+    ]
+    try:
+        check_schema(pa.schema(read), [head.schema[at].name for at in coded if at < len(head.schema)], dates=True)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
 
 
 def _check_no_columns(target: str | int | None, header: bool | None, delimiter: str, said: Mapping[str, Any]) -> None:
@@ -119,13 +185,6 @@ def _check_no_columns(target: str | int | None, header: bool | None, delimiter: 
             raise ConfigurationError(
                 f"{name}={value!r}: lines of libsvm files say themselves what is label, weight and qid; leave it out"
             )
-
-
-def _roles(target: str | int | None, given: Mapping[str, Any], columns: Sequence[str] | None, width: int) -> Roles:
-    roles = Roles.of(target, given, columns, width)
-    if not roles.features(width):
-        raise DataError(f"all {width} columns have a role, and none is a feature; give at least one more column")
-    return roles
 
 
 def _find(paths: Sequence[str]) -> tuple[Any, str, list[Any], str]:

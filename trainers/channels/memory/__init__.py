@@ -7,7 +7,7 @@ from trainers.lazy import load_when_used
 if TYPE_CHECKING:
     from trainers.channels.memory.categories import is_arrow as is_arrow, of_arrow as of_arrow
     from trainers.channels.memory.given import (
-        check_no_categories as check_no_categories,
+        Chosen as Chosen,
         from_array as from_array,
         from_frame as from_frame,
         from_parts as from_parts,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from trainers.channels import fingerprint
 from trainers.channels.fingerprint import Parts
 from trainers.channels.memory.categories import coded, coding_of
 from trainers.channels.memory.numbers import array_features, frame_features
-from trainers.channels.rows import QID, Categories, Coding, Roles, Said, described
+from trainers.channels.rows import QID, Categories, Coding, Roles, Said, described, unseen_label
 from trainers.channels.sparse import is_sparse
 from trainers.channels.table import (
     Heading,
@@ -40,6 +40,7 @@ class Memory:
         columns: names of the columns, where they have some.
         roles: where the columns are that are no features.
         said: see `Table`.
+        preparation: how features and labels became numbers, as `Preparation.described` has it.
     """
 
     features: Any
@@ -47,11 +48,37 @@ class Memory:
     columns: tuple[str, ...] | None
     roles: Roles = ALL_FEATURES
     said: Said = field(default_factory=dict)
+    preparation: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of_table(cls, table: Table) -> Memory:
-        """The rows of a table."""
-        return cls(features=table.features, labels=table.labels, columns=table.feature_names, said=table.said)
+    def of_table(cls, table: Table, preparation: Mapping[str, Any]) -> Memory:
+        """The rows of a table that was prepared."""
+        return cls(
+            features=table.features,
+            labels=table.labels,
+            columns=table.feature_names,
+            said=table.said,
+            preparation=preparation,
+        )
+
+    def ordered_like(self, names: Sequence[str]) -> Memory:
+        """The same rows with the features of another table, in its order; see `Roles.ordered_like`."""
+        return replace(self, roles=self.roles.ordered_like(self.columns or (), names))
+
+    def classed(self, classes: Categories) -> Memory:
+        """The same rows whose text labels have the classes of others.
+
+        Raises:
+            DataError: a label is none of these.
+        """
+        own = Categories(values=tuple(self.preparation["classes"]))
+        number = {value: at for at, value in enumerate(classes.values)}
+        to = np.array([number.get(value, np.nan) for value in own.values], np.float32)
+        labels = to[self.labels.astype(np.intp)]
+        if (wrong := np.isnan(labels)).any():
+            at = int(wrong.argmax())
+            raise unseen_label(own.values[int(self.labels[at])], at + 1)
+        return replace(self, labels=labels, preparation={**self.preparation, "classes": list(classes.values)})
 
     @property
     def rows(self) -> int:
@@ -78,6 +105,7 @@ class Memory:
             **dict.fromkeys(self.said),
             **self.roles.described(self.columns),
             **({"categorical": described(coding, self.heading.names)} if (coding := self.coding) else {}),
+            **self.preparation,
         }
 
     @property
@@ -102,6 +130,7 @@ class Memory:
     def fingerprint(self) -> str:
         """See `Channel.fingerprint`."""
         codes = [categories.digest() for categories in self.coding.values()]
+        codes += [repr(self.preparation[key]) for key in ("classes", "missing") if key in self.preparation]
         return fingerprint.of_rows(self._digested(), self.labels, self.said, codes)
 
     def parts(self) -> Parts:

@@ -20,6 +20,28 @@ if TYPE_CHECKING:
         unframed as unframed,
         unseen as unseen,
     )
+    from trainers.channels.rows.preparation import (
+        DATE as DATE,
+        INDEX_NAMES as INDEX_NAMES,
+        TRUTH as TRUTH,
+        ZONED as ZONED,
+        Preparation as Preparation,
+        Problems as Problems,
+        checked_missing as checked_missing,
+        classes_of as classes_of,
+        column_numbers as column_numbers,
+        gathered_roles as gathered_roles,
+        holds_text as holds_text,
+        identifies as identifies,
+        is_date as is_date,
+        is_identifier_name as is_identifier_name,
+        is_number_type as is_number_type,
+        kind_of_text as kind_of_text,
+        text_of as text_of,
+        text_problem as text_problem,
+        unseen_label as unseen_label,
+        with_days as with_days,
+    )
     from trainers.channels.rows.queries import Queries as Queries
     from trainers.channels.rows.roles import (
         BASE_MARGIN as BASE_MARGIN,
@@ -33,6 +55,8 @@ if TYPE_CHECKING:
         as_said as as_said,
         check_said as check_said,
         checked_roles as checked_roles,
+        has_names as has_names,
+        place_of as place_of,
     )
 
 load_when_used(__name__)

@@ -128,17 +128,21 @@ Coding = Mapping[int, Categories]
 """Categories by the place of their column among the features."""
 
 
-def named_columns(categorical: str | int | Sequence[str | int] | None) -> list[str | int]:
-    """Columns that a user names as categorical; None is none of them.
+def named_columns(what: str, named: str | int | Sequence[str | int] | None) -> tuple[str | int, ...]:
+    """Columns that a user names; None is none of them.
+
+    Args:
+        what: the argument, for a message.
+        named: one column or several, by name or position.
 
     Raises:
         ConfigurationError: it is no list of columns.
     """
-    if categorical is None or isinstance(categorical, str | int | np.integer):
-        return [] if categorical is None else [categorical]
-    if not isinstance(categorical, list | tuple):
-        raise ConfigurationError(f"categorical={categorical!r}: give a list of columns, by name or position")
-    return list(categorical)
+    if named is None or isinstance(named, str | int | np.integer):
+        return () if named is None else (named,)
+    if not isinstance(named, list | tuple):
+        raise ConfigurationError(f"{what}={named!r}: give a list of columns, by name or position")
+    return tuple(named)
 
 
 def coded_features(named: Sequence[str | int], roles: Roles, columns: Sequence[str] | None, width: int) -> list[int]:

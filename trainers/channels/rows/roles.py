@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.checking import did_you_mean
+from trainers.checking import did_you_mean, some_of
 from trainers.errors import ConfigurationError, DataError
 
 ROLES = ("weight", "base_margin", "label_lower_bound", "label_upper_bound", "qid")
 """What may be said of a row beside its label, by XGBoost's names."""
 WEIGHT, BASE_MARGIN, LOWER, UPPER, QID = ROLES
+
+USUAL_TARGETS = ("target", "label", "labels", "y", "class", "outcome")
+"""Usual names of a target, in any case: a table that has exactly one of them needs no `target`."""
+
+_SHOWN_COLUMNS = 8
 
 Said = Mapping[str, NDArray[Any]]
 """One float32 a row by role; of "base_margin" one or several, and of "qid" the query's number, in order from 0."""
@@ -28,23 +33,36 @@ class Roles:
     Args:
         target: what is to be predicted; None where labels come apart.
         said: by role.
+        dropped: columns that are left out.
+        order: the features in the order of another table; empty: in the order of the columns.
     """
 
     target: int | None
     said: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    dropped: tuple[int, ...] = ()
+    order: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, target: str | int | None, given: Mapping[str, Any], columns: Sequence[str] | None, width: int) -> Roles:
+    def of(
+        cls,
+        target: str | int | None,
+        given: Mapping[str, Any],
+        columns: Sequence[str] | None,
+        width: int,
+        drop: Sequence[str | int] = (),
+    ) -> Roles:
         """Roles of the columns that a user names.
 
         Args:
-            target: by name or position; None is the first column, or the lower bound of the labels, if one is given.
+            target: by name or position; None is the lower bound of the labels, if one is given, else what
+                `chosen_target` says.
             given: a column by role, by name or position; of "base_margin" a list of them, too.
             columns: their names, if they have some.
             width: how many there are.
+            drop: columns to leave out, by name or position.
 
         Raises:
-            ConfigurationError: there is no such column, or one has two roles.
+            ConfigurationError: there is no such column, one has two roles, or nothing says which is the target.
         """
         said = []
         for role, of_role in checked_roles(given).items():
@@ -57,14 +75,17 @@ class Roles:
         if target is None and lower:
             place = lower[0]
         else:
-            place = place_of("target", 0 if target is None else target, columns, width)
-            taken.append((place, "target, as the first column is without another," if target is None else "target"))
+            place = chosen_target(columns) if target is None else place_of("target", target, columns, width)
+            why = "as it has a usual name" if has_names(columns) else "as the first column is without another"
+            taken.append((place, f"target, {why}," if target is None else "target"))
+        dropped = tuple(sorted({place_of("drop", one, columns, width) for one in drop}))
+        taken += [(at, "dropped") for at in dropped]
         for at, times in Counter(at for at, _ in taken).items():
             if times > 1:
                 name = repr(columns[at]) if columns else at
                 both = " and ".join(role for other, role in taken if other == at)
                 raise ConfigurationError(f"column {name} is {both}; give each a column of its own")
-        return cls(target=place, said=tuple(said))
+        return cls(target=place, said=tuple(said), dropped=dropped)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -72,8 +93,10 @@ class Roles:
         return tuple(role for role, _ in self.said)
 
     def features(self, width: int) -> list[int]:
-        """Where the features are among so many columns."""
-        taken = {self.target, *(at for _, places in self.said for at in places)}
+        """Where the features are among so many columns, in their order."""
+        if self.order:
+            return list(self.order)
+        taken = {self.target, *self.dropped, *(at for _, places in self.said for at in places)}
         return [place for place in range(width) if place not in taken]
 
     def feature_names(self, columns: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -87,7 +110,57 @@ class Roles:
             return columns[place] if columns and place is not None else place
 
         said = {role: [shown(at) for at in places] for role, places in self.said}
-        return {"target": shown(self.target), **{role: of[0] if len(of) == 1 else of for role, of in said.items()}}
+        return {
+            "target": shown(self.target),
+            **{role: of[0] if len(of) == 1 else of for role, of in said.items()},
+            **({"dropped": [shown(at) for at in self.dropped]} if self.dropped else {}),
+            **({"order": [shown(at) for at in self.order]} if self.order else {}),
+        }
+
+    def ordered_like(self, columns: Sequence[str], names: Sequence[str]) -> Roles:
+        """The same roles with the features of another table, in its order; other features are left out.
+
+        Args:
+            columns: names of all columns.
+            names: of the other table's features, each one of the columns.
+        """
+        order = tuple(columns.index(name) for name in names)
+        others = {*self.features(len(columns)), *self.dropped} - {*order}
+        return replace(self, dropped=tuple(sorted(others)), order=order)
+
+
+def has_names(columns: Sequence[str] | None) -> bool:
+    """Whether columns have names: the numbers that pandas gives columns without names are none."""
+    return columns is not None and list(columns) != [str(place) for place in range(len(columns))]
+
+
+def chosen_target(columns: Sequence[str] | None) -> int:
+    """The target of a table for which nobody names one.
+
+    Args:
+        columns: names of all columns, if they have some.
+
+    Returns:
+        The first column where columns have no names, as SageMaker has it; else the one column that has a usual name.
+
+    Raises:
+        ConfigurationError: no column has a usual name, or several have one.
+    """
+    if columns is None or not has_names(columns):
+        return 0
+    usual = [at for at, name in enumerate(columns) if name.strip().lower() in USUAL_TARGETS]
+    if len(usual) == 1:
+        return usual[0]
+    shown = some_of([repr(name) for name in columns], _SHOWN_COLUMNS)
+    if usual:
+        several = " and ".join(repr(columns[at]) for at in usual)
+        raise ConfigurationError(
+            f"target is missing, and {several} are both usual names of one; give target={columns[usual[0]]!r}, say"
+        )
+    raise ConfigurationError(
+        f"target is missing: nothing says which column to predict, and none has a usual name of a target "
+        f"({', '.join(USUAL_TARGETS)}). The columns are {shown}; give target=..., one of these names"
+    )
 
 
 def checked_roles(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -202,8 +202,11 @@ def channels_of(definition: Definition, trainer: Trainer) -> dict[str, Any] | No
         WarmbandError: its source is missing or wrong.
     """
     found: dict[str, Any] = {}
-    for channel in definition.get("InputDataConfig", ()):
+    channels = definition.get("InputDataConfig", ())
+    for channel in channels:
         name, source = channel["ChannelName"], channel["DataSource"].get("S3DataSource")
+        if len(channels) == 1 and name == "training" and not isinstance(trainer, ScriptTrainer):
+            name = "train"  # The SDK calls the one channel of fit("s3://...") so.
         if source is None:
             raise invalid(f"channel {name!r} has no S3DataSource; give one")
         if source["S3DataType"] not in ("S3Prefix", "ManifestFile"):

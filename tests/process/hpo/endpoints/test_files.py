@@ -24,6 +24,7 @@ from tests.support.hpo.endpoints.files import (
 from tests.support.refusals import refuses
 from tests.support.scored_rows import FRAME, MODEL, SCORER
 from trainers import DataError
+from trainers.xgboost.booster import note_preparation
 
 RANDOM = np.random.default_rng(4)
 
@@ -129,3 +130,17 @@ def test_libsvm_files_are_predicted_as_sparse_rows_were_trained(tmp_path: Path) 
     predict_files(scorer, [libsvm(tmp_path / "z.libsvm", inner, 0)], tmp_path / "z.parquet", workers=1, first_index=0)
     found = pd.read_parquet(tmp_path / "z.parquet")["prediction"]
     np.testing.assert_array_equal(found, model.predict(xgboost.DMatrix(inner)))
+
+
+def test_text_labels_and_their_probabilities_are_written(tmp_path: Path) -> None:
+    rows = pd.DataFrame({"since": ["2024-01-31", "2024-03-01"] * 30, "active": ["True", "False"] * 30})
+    matrix = xgboost.DMatrix(pd.DataFrame({"since": [19753.0, 19783] * 30, "active": [1.0, 0] * 30}), [1, 0] * 30)
+    model = xgboost.train({"objective": "binary:logistic", "nthread": 1}, matrix, 5)
+    note_preparation(model, {"target": "y", "classes": ["no", "yes"], "dates": ["since"]})
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    scorer = BoosterScorer(raw=bytes(model.save_raw("ubj")))
+    for name, read in (("out.csv", pd.read_csv), ("out.parquet", pd.read_parquet)):
+        assert predict_files(scorer, [tmp_path / "rows.csv"], tmp_path / name, workers=1) == 60
+        found = read(tmp_path / name)
+        assert found["prediction"].tolist() == ["yes", "no"] * 30
+        np.testing.assert_allclose(found["probability_yes"], model.predict(matrix), rtol=1e-5)

@@ -78,7 +78,7 @@ tuning:
     eta: {type: continuous, min: 0.1, max: 0.5}
 """.replace("FOLDER", str(folder))
     )
-    channels, workers = channels_of([str(job)], None, None, allow_code=False)
+    channels, workers = channels_of([str(job)], {}, None, allow_code=False)
     assert list(channels) == ["train", "validation"]
     assert workers == 4
     line_with(printed(str(job)), "worker", 4, "1.2 kB")
@@ -89,23 +89,23 @@ def test_what_is_none_of_all_is_refused(folder: Path, tmp_path: Path) -> None:
     check = partial(channels_of, data_dir=None, allow_code=False)
     refuses_each(
         [
-            (lambda: check([f"train={train}", validation], None), (validation, f"CHANNEL={validation}")),
-            (lambda: check(["train="], None), ("'train='", "train=PATH")),
-            (lambda: check([f"train={train}", "validation="], None), ("'validation='", "validation=PATH")),
-            (lambda: check(["digits"], "y"), ("--target", "'y'", "dataset")),
-            (lambda: check([f"train={train}"], "z"), ("train", "target", "'z'", "column")),
+            (lambda: check([f"train={train}", validation], {}), (validation, f"CHANNEL={validation}")),
+            (lambda: check(["train="], {}), ("'train='", "train=PATH")),
+            (lambda: check([f"train={train}", "validation="], {}), ("'validation='", "validation=PATH")),
+            (lambda: check(["digits"], {"target": "y"}), ("--target", "'y'", "dataset")),
+            (lambda: check([f"train={train}"], {"target": "z"}), ("train", "target", "'z'", "column")),
         ],
         ConfigurationError,
     )
     with refuses(DataError, field=str(tmp_path / "other.csv")):
-        channels_of([str(tmp_path / "other.csv")], None, None, allow_code=False)
+        channels_of([str(tmp_path / "other.csv")], {}, None, allow_code=False)
 
 
 def test_a_path_may_have_an_equals_sign(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "year=2024").mkdir()
     (folder / "train.csv").rename(folder / "year=2024" / "train.csv")
     monkeypatch.chdir(folder)
-    channels, _ = channels_of(["year=2024/train.csv"], "y", None, allow_code=False)
+    channels, _ = channels_of(["year=2024/train.csv"], {"target": "y"}, None, allow_code=False)
     assert list(channels) == ["train"]
 
 
@@ -136,4 +136,4 @@ def test_channels_that_are_no_rows_are_told_of_and_others_looked_into(folder: Pa
     mentions(result.stderr, "train", "Examples.images", 20, 2)
     job.write_text(text.replace("VALIDATION", ""))
     with refuses(ConfigurationError, field=(str(job), "train"), value="Examples.images", remedy=("20", "2")):
-        channels_of([str(job)], None, None, allow_code=True)
+        channels_of([str(job)], {}, None, allow_code=True)

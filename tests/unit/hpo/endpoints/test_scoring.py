@@ -15,6 +15,7 @@ from torch import nn
 from hpo.endpoints.scoring import BoosterScorer, TensorScorer, scorer_of
 from tests.support.refusals import refuses, refuses_each
 from trainers import ConfigurationError, DataError, TorchTrainer, XGBoostTrainer
+from trainers.xgboost.booster import note_preparation
 
 RANDOM = np.random.default_rng(3)
 ROWS = 200
@@ -179,3 +180,56 @@ def test_cells_of_text_are_numbers_and_truth_as_tables_write_them() -> None:
 def test_a_users_model_is_given_each_column_once() -> None:
     with refuses(DataError, field=("column", "'a'")):
         TensorScorer(state={}, model_fn=linear).checked(FRAME[["a", "a"]])
+
+
+# ---- rows that were prepared
+
+
+def prepared(objective: str, labels: Any, classes: list[str], **parameters: Any) -> BoosterScorer:
+    """A model of a date and a number whose sentinel is -999."""
+    days = FRAME.assign(since=np.arange(ROWS, dtype=np.float32))[["since", "a"]]
+    matrix = xgboost.DMatrix(days, labels)
+    model = xgboost.train({"objective": objective, "nthread": 1, **parameters}, matrix, 3)
+    note_preparation(model, {"target": "y", "classes": classes, "dates": ["since"], "missing": -999.0})
+    return scorer(model)
+
+
+@pytest.mark.parametrize("objective", ["binary:logistic", "binary:logitraw", "binary:hinge", "reg:logistic"])
+def test_two_text_labels_are_predicted(objective: str) -> None:
+    made = prepared(objective, Y, ["no", "yes"])
+    rows = pd.DataFrame({"since": np.arange(ROWS), "a": FRAME["a"]})
+    found = made.named(made.predict(made.checked(rows)))
+    margins = made._booster.predict(XGBoostTrainer.matrix(made._booster, rows), output_margin=True)
+    assert found["prediction"].tolist() == np.where(margins > 0, "yes", "no").tolist()
+    if objective.endswith("logistic"):
+        np.testing.assert_allclose(found["probability_no"] + found["probability_yes"], 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("objective", ["multi:softmax", "multi:softprob"])
+def test_several_text_labels_are_predicted(objective: str) -> None:
+    made = prepared(objective, TOWNS.codes, ["Bern", "Lodz", "Oslo"], num_class=3)
+    rows = pd.DataFrame({"since": np.arange(ROWS), "a": FRAME["a"]})
+    found = made.named(made.predict(made.checked(rows)))
+    assert set(found["prediction"]) <= {"Bern", "Lodz", "Oslo"}
+    assert len(found.columns) == (4 if objective == "multi:softprob" else 1)
+
+
+def test_dates_and_the_sentinel_are_what_they_were_in_training() -> None:
+    made = prepared("binary:logistic", Y, ["no", "yes"])
+    days = np.array([3.0, 40, 150])
+    dates = pd.to_datetime("1970-01-01") + pd.to_timedelta(days, unit="D")
+    expected = made.checked(pd.DataFrame({"since": days, "a": [0.5, np.nan, 1]}))
+    for since in (dates, dates.strftime("%Y-%m-%d"), dates.date):
+        found = made.checked(pd.DataFrame({"a": ["0.5", "-999", "1"], "since": since}, dtype=None))
+        pd.testing.assert_frame_equal(found, expected)
+    missing = made.checked(pd.DataFrame({"since": ["1970-01-04", None, ""], "a": [1, 2, 3]}))
+    assert missing["since"].isna().tolist() == [False, True, True]
+    with refuses(DataError, field=("row 2", "since"), value="soon", remedy="2024-01-31"):
+        made.checked(pd.DataFrame({"since": ["1970-01-04", "soon"], "a": [1, 2]}))
+
+
+def test_outputs_of_a_network_for_each_class_are_labels() -> None:
+    made = TensorScorer(state=None, model_fn=lambda _: lambda rows: rows, preparation={"classes": ["no", "yes"]})
+    found = made.predict(made.checked(pd.DataFrame([[0.1, 0.9], [3.0, -1.0]])))
+    assert made.named(found)["prediction"].tolist() == ["yes", "no"]
+    assert list(made.named(found[:, 0]).columns) == ["prediction"]

@@ -69,7 +69,14 @@ def check_alike(one: Channel, other: Channel) -> None:
         ),
         pytest.param((ROWS[:, 1:], ROWS[:, 0], {"base_margin": ROWS[:, :2]}), id="margins apart"),
         pytest.param(Channel.of(FRAME.abs(), weight="c", base_margin="b"), id="weights and margins"),
-        pytest.param(FRAME.assign(label=pandas.Categorical([1, 2] * 20, ordered=True)), id="a feature called label"),
+        pytest.param(
+            Channel.of(FRAME.assign(label=pandas.Categorical([1, 2] * 20, ordered=True)), target="y"),
+            id="a feature called label",
+        ),
+        pytest.param(
+            Channel.of(FRAME.assign(since="2024-01-31", y=["no", "yes"] * 20, id=range(40)), target="y", missing=0),
+            id="prepared",
+        ),
     ],
 )
 def test_rows_in_memory_are_copied_and_opened_again(source: Any, tmp_path: Path) -> None:
@@ -83,7 +90,9 @@ def test_copies_of_a_job_that_finds_its_name_taken_replace_none(tmp_path: Path) 
     check_alike(channels["train"], open_inputs(about)["train"])
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet", "csv without names", "several files", "weights", "categories"])
+@pytest.mark.parametrize(
+    "kind", ["csv", "parquet", "csv without names", "several files", "weights", "categories", "prepared"]
+)
 def test_files_are_opened_where_they_are(kind: str, tmp_path: Path) -> None:
     source: Any = tmp_path / "rows.csv"
     if kind == "csv":
@@ -92,6 +101,11 @@ def test_files_are_opened_where_they_are(kind: str, tmp_path: Path) -> None:
     elif kind == "parquet":
         source = tmp_path / "rows.parquet"
         FRAME.to_parquet(source)
+    elif kind == "prepared":
+        FRAME.assign(since="2024-01-31", y=["no", "yes"] * 20, id=range(40), my_id=range(40)).to_csv(
+            source, index=False
+        )
+        source = Channel.of(str(source), target="y", missing=0, drop="a", keep="my_id")
     elif kind == "csv without names":
         FRAME.to_csv(source, index=False, header=False)
     elif kind == "weights":
@@ -269,3 +283,15 @@ def test_files_that_are_dealt_out_otherwise_are_told_of(tmp_path: Path) -> None:
     other = Channel.of(str(path), name="train", distribution="ShardedByS3Key")
     with refuses(DataError, field=("train", "distribution"), value="ShardedByS3Key", remedy="None"):
         check_same(about, {"train": other})
+
+
+@pytest.mark.parametrize("kind", ["memory", "csv"])
+def test_channels_whose_columns_stand_in_another_order_are_opened_again(kind: str, tmp_path: Path) -> None:
+    turned: Any = FRAME.assign(my_id=range(40))[["c", "my_id", "b", "a", "y"]]
+    if kind == "csv":
+        turned.to_csv(path := tmp_path / "turned.csv", index=False)
+        turned = str(path)
+    channels = open_channels({"train": FRAME, "validation": turned})
+    about = record_inputs(channels, str(tmp_path / "job"))
+    copy_inputs(about, channels)
+    check_alike(channels["validation"], open_inputs(json.loads(json.dumps(about)))["validation"])

@@ -64,7 +64,7 @@ export function jobPage(frame, name) {
     const config = data.job.HyperParameterTuningJobConfig || {};
     fill(head, h("div", {}, h("h1", {}, name, " ", chip(job.HyperParameterTuningJobStatus)), h("p", { class: "quiet" }, [
       job.Strategy, `${job.ObjectiveType === "Minimize" ? "minimizes" : "maximizes"} ${job.ObjectiveMetricName}`,
-      job.Owner && `of ${job.Owner}`, `begun ${when(job.CreationTime)}`, job.Driver?.host && `driver on ${job.Driver.host}`,
+      job.Predicts && `predicts ${job.Predicts}`, job.Owner && `of ${job.Owner}`, `begun ${when(job.CreationTime)}`, job.Driver?.host && `driver on ${job.Driver.host}`,
       config.RandomSeed !== undefined && `seed ${config.RandomSeed}`].filter(Boolean).join(" · "))));
     const known = { ...data.job, HyperParameterTuningJobStatus: job.HyperParameterTuningJobStatus };
     const allows = JSON.stringify([known.HyperParameterTuningJobStatus, config.ResourceLimits, Boolean(known.BestTrainingJob)]);

@@ -23,7 +23,7 @@ def test_reading_refuses_a_damaged_csv(tmp_path: Path) -> None:
         ("y,a,b\n1,2\n", ("data.csv", "line 2", 2, 3)),
         ("y,a\n1,2\n\n\n1,2,3\n", ("data.csv", "line 5", 3, 2, "delimiter", "','")),
         ("y,a\r1,2\r\r3\r", ("data.csv", "line 4", 1, 2)),
-        ("y,a,b\n1,nurse,3\n", ("data.csv", "'a'", "nurse", "line 2", "pandas.get_dummies", "categorical")),
+        ("y,a,b\n1,nurse,3\n", ("data.csv", "'a'", "nurse", "line 2", "drop", "categorical")),
         ("1,2,3\n4,5,nurse\n", ("data.csv", "column 2", "nurse", "line 2")),
         ("y,a,b\n", ("data.csv", "rows")),
         ("y,a,b\n,2,3\n4,5,6\n", ("'train'", "data.csv", "row 1", "label", "nan")),
@@ -46,15 +46,12 @@ def test_reading_refuses_a_damaged_csv(tmp_path: Path) -> None:
 
     few = (partial(read, len(cases), "y,a,b\n1,2,3\n", 1), ("rows", "workers"))
     refuses_each([*((partial(read, at, text), names) for at, (text, names) in enumerate(cases)), few], DataError)
-    with refuses(DataError, field=("data.csv", "'y'", "line 2"), value="yes", remedy="pandas.get_dummies") as told:
-        read(len(cases) + 1, "y,a\nyes,2\n")
-    assert "categorical" not in str(told.value), "a target has no categories"
 
 
 def test_what_is_wrong_with_one_of_several_parquet_files_names_it(tmp_path: Path) -> None:
     frame(3).to_parquet(tmp_path / "1.parquet")
-    frame(3).assign(x2=pd.Timestamp("2020-01-01")).to_parquet(tmp_path / "2.parquet")
-    with refuses(DataError, field=("2.parquet", "x2"), value="timestamp", remedy="pandas.get_dummies"):
+    frame(3).assign(x2=pd.Timedelta(days=1)).to_parquet(tmp_path / "2.parquet")
+    with refuses(DataError, field=("2.parquet", "x2"), value="duration", remedy="pandas.get_dummies"):
         Channel.of(tmp_path)
     parquet.write_table(pa.table([[1.0, 0.0]] * 3, names=["y", "x1", "x1"]), tmp_path / "2.parquet")
     with refuses(DataError, field=("2.parquet", "column"), value="x1"):
@@ -85,9 +82,8 @@ def test_a_page_of_parquet_that_is_not_what_was_written_is_refused(tmp_path: Pat
 def test_parquet_says_at_once_what_its_footer_knows(tmp_path: Path) -> None:
     path = tmp_path / "data.parquet"
     frame(3).assign(job="nurse").to_parquet(path)
-    with refuses(DataError, field="job", remedy="categorical") as told:
+    with refuses(DataError, field="job", remedy=("categorical", "drop")):
         Channel.of(path)
-    assert "string" in str(told.value)
     frame(3).to_parquet(path)
     with refuses(DataError, field="rows", value=3, remedy=("4", "workers")):
         Channel.of(path).place(4)

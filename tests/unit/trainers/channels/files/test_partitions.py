@@ -61,7 +61,7 @@ def test_directories_that_name_a_value_are_columns(tmp_path: Path, kind: str) ->
 @pytest.mark.parametrize(
     ("folders", "names"),
     [
-        (("country=DE", "country=FR"), ("country=DE", "'DE'", "pandas.get_dummies")),
+        (("country=DE", "country=FR"), ("country=DE", "'DE'", "categorical", "drop")),
         (("day=1", "month=2"), ("month=2/part.parquet", "month", "day=1/part.parquet", "day")),
         (("day=1", "other"), ("other/part.parquet", "day=1/part.parquet", "day")),
     ],

@@ -229,7 +229,7 @@ def test_wrong_columns_are_errors(kind: str, tmp_path: Path) -> None:
     )
     refuses_each(
         [
-            (look([]), ("land", "pandas.get_dummies", "categorical")),
+            (look([]), ("land", "drop", "categorical")),
             (look(NAMED, land=None), ("land", "categorical", "missing")),
         ],
         DataError,

@@ -447,3 +447,10 @@ def test_a_wrong_table_is_told(tmp_path: Path, text: str | None, names: tuple[st
         file.write_text(text)
     with refuses(ConfigurationError, field=(str(file), *names)):
         read_tables(file)
+
+
+def test_one_channel_that_the_sdk_calls_training_is_train(data: Path, tables: Tables) -> None:
+    alone = {**channel(data, "train"), "ChannelName": "training"}
+    _, channels = training_of(changed(training(data), "InputDataConfig", [alone]), tables, None)
+    assert channels is not None
+    assert list(channels) == ["train"]
