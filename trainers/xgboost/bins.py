@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trainers.channels import Coding, PlacedChannel, Table, in_blocks, is_sparse, unframed
+from trainers.channels import WEIGHT, Coding, PlacedChannel, Table, in_blocks, is_sparse, unframed
 from trainers.errors import DataError, WarmbandError
 from trainers.xgboost.matrices import (
     BLOCK_BYTES,
@@ -57,8 +57,8 @@ def shared_bins(kind: Kind, rows: Table | Spooled, channel: PlacedChannel, peers
         found = _of_one(max_bin, channel, peers, threads)
     else:
         width = int(first.features.shape[1])
-        counted = Counter(blocks, width, add, peers.greatest).cells(max_bin)
-        found = cut_columns(counted, width, max_bin)
+        counter = Counter(blocks, width, add, peers.greatest, rows.said.get(WEIGHT))
+        found = cut_columns(counter.cells(max_bin), width, max_bin)
     return reference(
         found,
         max_bin,
@@ -80,8 +80,8 @@ def _of_one(max_bin: int, channel: PlacedChannel, peers: Peers, threads: int) ->
         else:
             width = int(whole.features.shape[1])
             matrix = made_apart(**as_arguments(whole), max_bin=max_bin, nthread=threads)
-            bounds = Counter(lambda: [whole], width, np.asarray, np.asarray).bounds()
-            found = within(bounds, width, *matrix.get_quantile_cut())
+            counter = Counter(lambda: [whole], width, np.asarray, np.asarray, whole.said.get(WEIGHT))
+            found = within(counter.bounds(), width, *matrix.get_quantile_cut())
     if error := peers.first(error):
         raise DataError(error)
     all_cuts: Cuts = peers.of_first(found)

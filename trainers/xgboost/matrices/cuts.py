@@ -101,20 +101,22 @@ class Counter:
         width: how many columns they have.
         add: adds up over the workers.
         greatest: takes the greatest over the workers.
+        weights: of this worker's rows, where rows have weights.
     """
 
-    def __init__(self, blocks: Blocks, width: int, add: Merge, greatest: Merge) -> None:
+    def __init__(
+        self, blocks: Blocks, width: int, add: Merge, greatest: Merge, weights: NDArray[np.float32] | None = None
+    ) -> None:
         self._blocks, self._width = blocks, width
         self._add, self._greatest = add, greatest
-        rows, heaviest = 0, np.float32(0)
-        for block in blocks():
-            rows += len(block.labels)
-            if len(block.labels) and WEIGHT in block.said:
-                heaviest = max(heaviest, block.said[WEIGHT].max())
-        total = int(add(np.array([rows], np.int64))[0])
-        # The bits of numbers above 0 are in the numbers' order.
-        bits = greatest(np.array([np.float32(heaviest).view(np.int32)], np.int64)).astype(np.int32)
-        self._exponent = _WEIGHT_BITS - total.bit_length() - math.frexp(float(bits.view(np.float32)[0]))[1]
+        self._exponent: int | None = None
+        """Weights times this power of two become whole numbers."""
+        if weights is not None:
+            rows = int(add(np.array([len(weights)], np.int64))[0])
+            # The bits of numbers from 0 on are in the numbers' order.
+            bits = np.array([weights.max(initial=np.float32(0)).view(np.int32)], np.int64)
+            heaviest = greatest(bits).astype(np.int32).view(np.float32)
+            self._exponent = _WEIGHT_BITS - rows.bit_length() - math.frexp(float(heaviest[0]))[1]
 
     def bounds(self) -> Cells:
         """Return one cell a column, of all that it holds; of a column without values, none."""
@@ -178,7 +180,7 @@ class Counter:
 
     def _weights(self, block: Table) -> Integers | None:
         """Return the weights of rows as whole numbers; those above 0 stay above it."""
-        if WEIGHT not in block.said:
+        if self._exponent is None:
             return None
         given = block.said[WEIGHT].astype(np.float64)
         return np.where(given > 0, np.maximum(np.rint(np.ldexp(given, self._exponent)), 1), 0).astype(np.int64)

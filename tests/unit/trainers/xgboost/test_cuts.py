@@ -55,7 +55,10 @@ def counted(shards: list[list[Table]], width: int, max_bin: int) -> Cuts:
 
     def work(rank: int) -> Cuts:
         add, greatest = exchange.merge(rank, np.sum), exchange.merge(rank, np.max)
-        return cut_columns(Counter(lambda: shards[rank], width, add, greatest).cells(max_bin), width, max_bin)
+        blocks = shards[rank]
+        weights = np.concatenate([block.said["weight"] for block in blocks]) if "weight" in blocks[0].said else None
+        counter = Counter(lambda: blocks, width, add, greatest, weights)
+        return cut_columns(counter.cells(max_bin), width, max_bin)
 
     if len(shards) == 1:
         return work(0)
