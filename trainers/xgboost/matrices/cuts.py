@@ -145,10 +145,10 @@ class Counter:
         rows, weight, high = (np.zeros(len(starts), np.int64) for _ in range(3))
         low = np.full(len(starts), np.iinfo(np.int64).max)
         for block in self._blocks():
-            for places, before in self._in_order(block, np.unique(starts >> _PLACE_BITS)):
+            for places, before in self._in_order(block, starts):
                 first, last = np.searchsorted(starts, [places[0], places[-1] + 1])
                 first = max(0, first - 1)  # The interval that the lowest place lies in may begin below it.
-                begin, end = np.searchsorted(places, [starts[first:last], stops[first:last]])
+                begin, end = (np.searchsorted(places, edges[first:last]) for edges in (starts, stops))
                 (held,) = np.nonzero(begin < end)
                 at, begin, end = first + held, begin[held], end[held]
                 rows[at] += end - begin
@@ -159,8 +159,11 @@ class Counter:
         high, low = np.split(self._greatest(np.concatenate([high, -low])), 2)
         return Cells(low=-low, high=high, rows=rows, weight=weight)[rows > 0]
 
-    def _in_order(self, block: Table, columns: Integers) -> Iterator[tuple[Integers, Integers | None]]:
-        """Yield a block's places in rising order, and the sums of weights before each: columns apart, or together."""
+    def _in_order(self, block: Table, starts: Integers) -> Iterator[tuple[Integers, Integers | None]]:
+        """Yield a block's places in rising order, and the sums of weights before each.
+
+        Columns of sparse rows come together, others apart, and those in which no interval starts are left out.
+        """
         weights = self._weights(block)
         features = block.features
         if is_sparse(features):
@@ -168,7 +171,8 @@ class Counter:
             yield from _sorted(_place(features.data, features.indices.astype(np.int64)), features.data, each)
             return
         numbers = features if isinstance(features, np.ndarray) else unframed(features)[0]
-        for column in columns.tolist():
+        columns = starts >> _PLACE_BITS
+        for column in columns[np.append(True, columns[1:] != columns[:-1])].tolist():
             values = numbers[:, column]
             if weights is None:
                 values = np.sort(values)  # Missing values come last.

@@ -27,7 +27,7 @@ SCORED_BYTES = 64 << 20
 class Spooled:
     """Rows on disk, with their labels and what is said of them; what reads all labels, maps them.
 
-    They are read from their source once, and from disk as often as XGBoost goes through them: three times for bins.
+    They are read from their source once, and from disk as often as bins and XGBoost's pages need them.
     Categories are on disk as their codes.
 
     Args:
