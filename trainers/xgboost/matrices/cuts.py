@@ -1,7 +1,7 @@
 """Bin boundaries of columns by counting: the same ones however the rows are divided among workers and blocks.
 
 A column's values are divided into cells, intervals of values. Workers add up how much weight each cell holds, and
-divide the heavy cells again, until no cell holds more than an eighth of a bin or each has one value. Weights are whole
+divide the heavy cells again, until none holds more than a quarter of a bin, or each has one value. Weights are whole
 numbers here, so that sums do not depend on their order. Each worker sorts its own values and sends nothing but counts.
 """
 
@@ -23,9 +23,13 @@ Merge = Callable[[Integers], Integers]
 Blocks = Callable[[], Iterable[Table]]
 """Returns a worker's rows from the beginning, a block at a time."""
 
-_FINE = 8
-"""Cells a bin: XGBoost's own sketches are as fine."""
+_FINE = 4
+"""Cells a bin, at least."""
+_FINER = 4
+"""Into how many parts a cell is divided that is just too heavy: parts are unlike, and few of them are too heavy again."""
 _LEAST_PARTS = 16
+_HALVINGS, _INTERVALS_BITS = 10, 20
+"""The first intervals: 1,024 a column, and less than two to the power of 20 in all, unless there are more columns."""
 _PLACE_BITS, _SIGN = 32, 1 << 31
 _WEIGHT_BITS = 62
 """Of the sum of all weights, so that it is an int64."""
@@ -120,14 +124,14 @@ class Counter:
 
     def bounds(self) -> Cells:
         """Return one cell a column, of all that it holds; of a column without values, none."""
-        columns = np.arange(self._width, dtype=np.int64) << _PLACE_BITS
-        return self._counted(columns, columns + (1 << _PLACE_BITS))
+        return self._halved(0)
 
     def cells(self, max_bin: int) -> Cells:
         """Return cells that are fine enough to cut columns into so many bins."""
-        cells = self.bounds()
+        cells = self._halved(max(0, min(_HALVINGS, _INTERVALS_BITS - self._width.bit_length())))
         heavy = np.zeros(self._width, np.int64)
-        heavy[cells.column] = cells.weight // (_FINE * max_bin)
+        np.add.at(heavy, cells.column, cells.weight)
+        heavy //= _FINE * max_bin
         while True:
             column = cells.column
             # A column with few values gets a bin for each of them, as XGBoost's own cuts do.
@@ -136,9 +140,15 @@ class Counter:
             if not divided.any():
                 return cells
             whole = cells[divided]
-            parts = 2 * whole.weight // np.maximum(heavy[whole.column], 1)
+            parts = whole.weight // np.maximum(heavy[whole.column] // _FINER, 1)
             parts = np.minimum(np.maximum(parts, _LEAST_PARTS), 2 * whole.rows)
             cells = cells[~divided] + self._counted(*_divided(whole, parts))
+
+    def _halved(self, times: int) -> Cells:
+        """Halve the range of all float32 numbers so often for each column, and count what lies in each interval."""
+        bits = _PLACE_BITS - times
+        starts = np.arange(self._width << times, dtype=np.int64) << bits
+        return self._counted(starts, starts + (1 << bits))
 
     def _counted(self, starts: Integers, stops: Integers) -> Cells:
         """Count what lies in intervals of places; those that hold nothing are left out."""
