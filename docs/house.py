@@ -41,6 +41,7 @@ SCRIPTS = (
     "checkpoint_cost",
     "layout_memory",
     "external_memory",
+    "one_model",
     "busy_machine",
     "spot_market",
     "store_rate",

@@ -49,7 +49,7 @@ def table(rows: int, seed: int) -> pandas.DataFrame:
     return frame
 
 
-# Few values a column, so that one worker and three cut them into the same bins, as on the bank data.
+# Few values a column, as in the bank data.
 CHANNELS = {"train": table(2000, 0).round(1), "validation": table(500, 1).round(1)}
 
 

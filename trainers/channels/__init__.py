@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
-    from trainers.channels.blocks import joined as joined
+    from trainers.channels.blocks import in_blocks as in_blocks, joined as joined
     from trainers.channels.channel import Channel as Channel
     from trainers.channels.distribution import SHARDED as SHARDED, WHOLE as WHOLE, Distribution as Distribution
     from trainers.channels.examples import (

@@ -19,6 +19,7 @@ from trainers.checkpoint import UNKNOWN
 from trainers.errors import DataError, DivergedError, GangError, StorageError, WarmbandError, is_away
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never, one_line
 from trainers.process import Scratch, trim
+from trainers.xgboost.bins import shared_bins
 from trainers.xgboost.booster import CPU, booster_parameters, check_device, device_of, load_booster, note_preparation
 from trainers.xgboost.labels import check_margins, check_names, check_said
 from trainers.xgboost.matrices import (
@@ -141,20 +142,24 @@ class XGBoostProgram:
         self._session.categories = bool(train.coding if isinstance(train, Spooled) else has_categories(train.features))
         self._check_all("train", train)
         self._session.spooled = train if isinstance(train, Spooled) else None
-        self._session.matrices[kind_of(self._static)] = self._matrix(kind_of(self._static), train)
+        kind = kind_of(self._static)
+        bins = self._bins(kind, train)
+        binned = time.perf_counter()
+        self._session.matrices[kind] = self._matrix(kind, train, bins)
         if self._channels["train"].measured:
             again = self._rows("train", context.rank, context.world_size, scratch) if scratch else train
             shards = {"train": again, **shards}
         self._share_out(shards)
         self._evaluation(self._static)
-        del train, shards, rows
+        del train, shards, rows, bins
         trim()
         built = time.perf_counter()
         return {
             "import": imported - started,
             "load": loaded - imported,
             "join": joined - loaded,
-            "build": built - joined,
+            "bins": binned - joined,
+            "build": built - binned,
         }
 
     def _rows(self, name: str, rank: int, world_size: int, scratch: Scratch | None) -> Table | Spooled:
@@ -290,12 +295,19 @@ class XGBoostProgram:
                 del held[next(iter(held))]
             context = session.context
             rows = session.spooled or self._channels["train"].read(context.rank, context.world_size)
-            held[kind] = self._matrix(kind, rows)
+            held[kind] = self._matrix(kind, rows, self._bins(kind, rows))
             del rows
             trim()
         return held[kind]
 
-    def _matrix(self, kind: Kind, rows: Table | Spooled) -> Any:
+    def _bins(self, kind: Kind, rows: Table | Spooled) -> Any:
+        """The bins of rows to train on; see `shared_bins`. Every worker calls it."""
+        session = self._opened()
+        if kind == PLAIN:
+            return None
+        return shared_bins(kind, rows, self._channels["train"], session.peers, session.context.cpus)
+
+    def _matrix(self, kind: Kind, rows: Table | Spooled, bins: Any = None) -> Any:
         """Rows as XGBoost holds them; every worker calls it, and looks for room before any of them writes pages.
 
         Raises:
@@ -307,7 +319,7 @@ class XGBoostProgram:
             lacking = rows.lacks_room(kind[1], beside) if isinstance(rows, Spooled) else ""
             if lacking := session.peers.first(lacking):
                 raise StorageError(lacking)
-        return matrix(kind, rows, session.context.cpus)
+        return matrix(kind, rows, session.context.cpus, bins)
 
     def _evaluation(self, hyperparameters: dict[str, Any]) -> Evaluation:
         session = self._opened()

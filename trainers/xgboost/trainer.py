@@ -47,7 +47,8 @@ class XGBoostTrainer(Trainer):
 
     Hyperparameters are XGBoost's own, the number of rounds under any of `ROUNDS`, and `num_workers`, which goes before
     `scaling`'s. Every channel other than "train" is evaluated after each round; its metrics are exact for any number of
-    workers: see `trainers.xgboost.rounds.evaluation`.
+    workers: see `trainers.xgboost.rounds.evaluation`. Columns are cut into the same bins on any number of workers: see
+    `trainers.xgboost.bins`.
 
     Args:
         scaling: see `Trainer`.
@@ -161,6 +162,11 @@ class XGBoostTrainer(Trainer):
         if workers > 1 and hyperparameters.get("tree_method") == "exact":
             raise ConfigurationError(
                 f"tree_method 'exact' does not distribute over {workers} workers; use 'hist', or num_workers=1"
+            )
+        if workers > 1 and hyperparameters.get("booster") == "gblinear":
+            raise ConfigurationError(
+                f"booster 'gblinear' does not distribute over {workers} workers: XGBoost trains each worker's model on "
+                "that worker's rows alone; use 'gbtree', or num_workers=1"
             )
         check_several(str(hyperparameters.get("objective")), workers)
 

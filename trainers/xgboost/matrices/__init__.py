@@ -12,6 +12,13 @@ if TYPE_CHECKING:
         codes_known as codes_known,
         has_categories as has_categories,
     )
+    from trainers.xgboost.matrices.cuts import (
+        Counter as Counter,
+        Cuts as Cuts,
+        Merge as Merge,
+        cut_columns as cut_columns,
+        within as within,
+    )
     from trainers.xgboost.matrices.external import (
         check_channel as check_channel,
         check_external as check_external,
@@ -24,10 +31,13 @@ if TYPE_CHECKING:
         kind_of as kind_of,
         matrix as matrix,
     )
+    from trainers.xgboost.matrices.references import made_apart as made_apart, reference as reference
     from trainers.xgboost.matrices.spooled import (
         BLOCK_BYTES as BLOCK_BYTES,
         SCORED_BYTES as SCORED_BYTES,
         Spooled as Spooled,
+        as_arguments as as_arguments,
+        numbers_of as numbers_of,
     )
 
 load_when_used(__name__)

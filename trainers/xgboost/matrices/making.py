@@ -22,13 +22,20 @@ def kind_of(hyperparameters: Mapping[str, Any]) -> Kind:
     return "quantile", int(hyperparameters.get("max_bin") or 256)
 
 
-def matrix(kind: Kind, rows: Table | Spooled, threads: int) -> Any:
-    """Rows as XGBoost holds them; those of `Spooled` stay on disk, and XGBoost's pages beside them."""
+def matrix(kind: Kind, rows: Table | Spooled, threads: int, reference: Any = None) -> Any:
+    """Rows as XGBoost holds them; those of `Spooled` stay on disk, and XGBoost's pages beside them.
+
+    Args:
+        kind: how rows are held.
+        rows: a worker's.
+        threads: that make it.
+        reference: a matrix whose bins these rows get; None: XGBoost finds bins of its own.
+    """
     import xgboost
 
     options: dict[str, Any] = {"nthread": threads, "enable_categorical": True}
     if kind != PLAIN:
-        options["max_bin"] = kind[1]
+        options |= {"max_bin": kind[1], "ref": reference}
     if isinstance(rows, Spooled):
         return rows.matrix(xgboost.DMatrix if kind == PLAIN else xgboost.ExtMemQuantileDMatrix, options)
     return (xgboost.DMatrix if kind == PLAIN else xgboost.QuantileDMatrix)(**options, **as_arguments(rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -26,7 +27,7 @@ SCORED_BYTES = 64 << 20
 class Spooled:
     """Rows on disk, with their labels and what is said of them; what reads all labels, maps them.
 
-    They are read from their source once, and from disk as often as XGBoost goes through them: three times for bins.
+    They are read from their source once, and from disk as often as bins and XGBoost's pages need them.
     Categories are on disk as their codes.
 
     Args:
@@ -43,6 +44,8 @@ class Spooled:
         self._lengths: list[int] = []
         self._columns: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
         self._sparse = False
+        self.numbers = 0
+        """How many numbers the features are; of sparse rows, how many entries."""
         self.coding: Coding = {}
         """The categories of features, by their places."""
         self.feature_names: tuple[str, ...] | None = None
@@ -100,9 +103,8 @@ class Spooled:
             max_bin: of the pages; 0 for pages of rows as they are.
             beside: how many workers write as much to the same disk.
         """
-        numbers = self.nbytes / (8 if self._sparse else 4)  # A number of sparse rows has its column beside it.
         bins = _SPARSE_BIN_BYTES if self._sparse else _BIN_BYTES * (1 if max_bin <= 256 else 2)
-        needed = beside * numbers * (bins if max_bin else _ROW_BYTES)
+        needed = beside * self.numbers * (bins if max_bin else _ROW_BYTES)
         free = shutil.disk_usage(self._folder).free
         if free >= needed:
             return ""
@@ -146,6 +148,7 @@ class Spooled:
 
     def _write_features(self, features: Any) -> None:
         self._sparse = is_sparse(features)
+        self.numbers += numbers_of(features)
         file = self._features(len(self._lengths))
         if self._sparse:
             np.savez(file, **parts_of(features))
@@ -160,6 +163,11 @@ _ROW_BYTES, _BIN_BYTES, _SPARSE_BIN_BYTES = 8, 2.5, 5
 """Of a number that is not missing, in a page of rows and in one of bins; of more than 256 bins it is twice as much."""
 
 _LABEL = "label"
+
+
+def numbers_of(features: Any) -> int:
+    """Return how many numbers features are; of sparse rows, how many entries."""
+    return int(features.nnz if is_sparse(features) else math.prod(features.shape))
 
 
 def as_arguments(rows: Table) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from reprlib import Repr
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trainers.errors import ConfigurationError, TrialError
 from trainers.process import load, name_of
@@ -55,6 +56,14 @@ class Peers:
         from xgboost import collective
 
         return collective.broadcast(value, 0)
+
+    def greatest(self, array: NDArray[Any]) -> NDArray[Any]:
+        """The greatest of all workers' arrays, number by number; every worker calls it."""
+        if self.world_size == 1:
+            return array
+        from xgboost import collective
+
+        return collective.allreduce(array, collective.Op.MAX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ def test_a_disk_without_room_for_pages_is_an_error(
     folder: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, max_bin: int
 ) -> None:
     """XGBoost itself would end the process, which is the user's own where workers are none."""
-    numbers = 2500 * 5
+    numbers = 2500 * 4
     for left, fits in ((2 * numbers, False), (200 * numbers, True)):
         usage = shutil.disk_usage(scratch)._replace(free=left)
         monkeypatch.setattr("trainers.xgboost.matrices.spooled.shutil.disk_usage", lambda path, usage=usage: usage)

@@ -89,3 +89,11 @@ def test_what_several_workers_learn_otherwise_is_refused(objective: str) -> None
     with refuses(ConfigurationError, field=("objective", "2"), value=objective, remedy="num_workers=1"):
         XGBoostTrainer(scaling=ScalingConfig(num_workers=2), hyperparameters=told)
     XGBoostTrainer(scaling=ScalingConfig(num_workers=1), hyperparameters=told)
+
+
+def test_a_linear_model_is_refused_on_several_workers() -> None:
+    """XGBoost would train one for each worker, on that worker's rows alone."""
+    told = {"booster": "gblinear"}
+    with refuses(ConfigurationError, field=("booster", "2"), value="gblinear", remedy="num_workers=1"):
+        XGBoostTrainer(scaling=ScalingConfig(num_workers=2), hyperparameters=told)
+    XGBoostTrainer(scaling=ScalingConfig(num_workers=1), hyperparameters=told)
