@@ -27,8 +27,11 @@ LONGEST_DETAILS = 120
 
 
 def printer(console: Console) -> Callable[..., None]:
-    """Prints a text on a console: a sentence is one line, which the terminal breaks, and nothing in it is markup."""
-    return partial(console.print, soft_wrap=True, markup=False)
+    """Return a function that prints a text on a console; nothing in it is markup.
+
+    A terminal gets lines that are broken between words. In a file or a pipe a sentence stays one line, for grep.
+    """
+    return partial(console.print, soft_wrap=not console.is_terminal, markup=False)
 
 
 def count(number: int, noun: str) -> str:

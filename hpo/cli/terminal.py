@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 
-from hpo.text import plain
+from hpo.text import plain, printer
 from trainers.errors import ConfigurationError, DataError, WarmbandError
 
 UNKNOWN_WIDTH = 120
@@ -45,8 +45,6 @@ def errors_in_words() -> Iterator[None]:
     try:
         yield
     except WarmbandError as error:
-        from hpo.text import printer
-
         printer(terminal(stderr=True))(f"error: {error}", style="red")
         sys.exit(2 if isinstance(error, ConfigurationError | DataError) else 1)
 
@@ -63,10 +61,13 @@ def working(*, as_json: bool = False) -> Iterator[None]:
 
 
 def show(*what: RenderableType) -> None:
-    """Prints for people; a sentence stays one line for grep, whatever the width, and a terminal breaks it itself."""
+    """Print for people: texts as `printer` does, and code without line breaks of ours, so that it can be copied."""
     out = terminal()
     for each in what:
-        out.print(each, markup=False, soft_wrap=isinstance(each, str) or getattr(each, "no_wrap", False))
+        if isinstance(each, str):
+            printer(out)(each)
+        else:
+            out.print(each, soft_wrap=bool(getattr(each, "no_wrap", False)))
 
 
 def show_json(value: Any) -> None:

@@ -66,7 +66,8 @@ class TrialInfo:
         id: its name.
         number: its place in the order of suggestion, from 0.
         hyperparameters: the tuned values.
-        bracket: index of its bracket in the plan; None where the strategy has none.
+        bracket: index of its bracket in the plan's `brackets`, from 0, as in every record and JSON; people see brackets
+            counted from 1. None where the strategy has none.
     """
 
     id: str

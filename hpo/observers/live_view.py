@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Literal, Self
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
@@ -107,7 +107,7 @@ class LiveProgress(Progress):
         seconds = clock_time(self._clock() - self._began)
         aim = f"{self.goal.objective_type.lower()} {self.goal.metric}"
         title = Text.assemble((self.goal.job, "bold"), "  ", (aim, "dim"))
-        title.truncate(self._width - len(seconds) - 2, overflow="ellipsis")
+        title = shortened(title, self._width - len(seconds) - 2)
         return title + " " * (self._width - title.cell_len - len(seconds)) + Text(seconds, style="dim")
 
     def _brackets(self, room: int) -> list[Text]:
@@ -170,9 +170,7 @@ class LiveProgress(Progress):
         return Text(f"{heading:<{INDENT}}", style="dim") + words
 
     def _lines(self, lines: Iterable[Text]) -> Text:
-        kept = list(lines)
-        for line in kept:
-            line.truncate(self._width, overflow="ellipsis")
+        kept = [shortened(line, self._width) for line in lines]
         joined = Text("\n", end="").join(kept)
         joined.no_wrap = True
         return joined
@@ -180,6 +178,16 @@ class LiveProgress(Progress):
     @property
     def _width(self) -> int:
         return max(20, min(WIDEST, self._console.width - 1))
+
+
+def shortened(line: Text, width: int) -> Text:
+    """Return a line that fits: one that is longer is cut behind a word, where it has one that is short enough."""
+    if line.cell_len <= width:
+        return line
+    room = len(set_cell_size(line.plain, width - 2).rstrip())
+    if line.plain[room : room + 1].strip():  # It is within a word.
+        room = line.plain.rfind(" ", 0, room + 1) if " " in line.plain[INDENT:room] else room
+    return line[:room].append(" …")
 
 
 class Marks:

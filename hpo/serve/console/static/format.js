@@ -17,6 +17,9 @@ export function plain(value) {
   return typeof value === "number" ? number(value) : typeof value === "string" ? value : JSON.stringify(value);
 }
 
+/** A bill without prices: seconds of workers are no time that passed. @param {number | null | undefined} seconds */
+export const workerSeconds = (seconds) => `${number(seconds, 4)} worker-s`;
+
 /** @param {number | null | undefined} seconds */
 export function duration(seconds) {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";

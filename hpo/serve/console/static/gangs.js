@@ -1,7 +1,7 @@
 /** Gangs: which are up, where, what each serves now, and what it has cost. */
 
 import { fill, h } from "./dom.js";
-import { address, duration, number } from "./format.js";
+import { address, number, workerSeconds } from "./format.js";
 
 /** @type {Record<string, string>} */
 const HUES = { training: "--c0", starting: "--c3", checkpointing: "--c2", idle: "--idle" };
@@ -32,7 +32,7 @@ export function gangTable(place, data) {
       const own = /** @type {number[]} */ (Object.values(gang.seconds)).reduce((sum, each) => sum + each, 0);
       return h("tr", {}, h("td", {}, gang.gang), h("td", { "data-does": gang.does, class: gang.does === "lost" || gang.does === "unknown" ? "bad" : "" }, now(data.name, gang)),
         h("td", {}, number(gang.workers)), h("td", {}, where(gang.places)),
-        h("td", {}, own ? `${number((100 * (own - (gang.seconds.idle || 0))) / own, 3)} %` : "–"), h("td", {}, own ? duration(own) : "–"));
+        h("td", {}, own ? `${number((100 * (own - (gang.seconds.idle || 0))) / own, 3)} %` : "–"), h("td", {}, own ? workerSeconds(own) : "–"));
     }))), released.length > MOST ? h("p", { class: "quiet" }, `and ${number(released.length - MOST)} more that were released`) : null);
 }
 

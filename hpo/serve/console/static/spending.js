@@ -1,7 +1,7 @@
 /** Gangs over time, and the bill as it grows against its forecast. */
 
 import { axes, chart, scales } from "./chart.js";
-import { duration } from "./format.js";
+import { duration, workerSeconds } from "./format.js";
 import { hue } from "./gangs.js";
 
 const ROW = 22;
@@ -89,7 +89,7 @@ export function billChart(data) {
       const most = forecast?.shown && forecast.most > 1.08 * forecast.seconds && forecast.most <= 2 * top ? forecast.most : 0;
       const y = /** @type {[number, number]} */ ([0, Math.max(top, most) * 1.08]);
       const [toX, toY] = scales(box, x, y);
-      axes(context, box, ink, { x, y, nameX: "", showX: duration, showY: duration });
+      axes(context, box, ink, { x, y, nameX: "", showX: duration });
       yield* bill(context, data, [begin, now], toX, toY, ink);
       context.setLineDash([6, 4]);
       context.lineWidth = 1.5;
@@ -102,10 +102,10 @@ export function billChart(data) {
         context.lineTo(box.left + box.width, toY(forecast.seconds));
         context.stroke();
         context.textAlign = "right";
-        context.fillText(`forecast, ${duration(forecast.seconds)}`, box.left + box.width, toY(forecast.seconds) - 2);
+        context.fillText(`forecast, ${workerSeconds(forecast.seconds)}`, box.left + box.width, toY(forecast.seconds) - 2);
       } else if (forecast) {
         context.textAlign = "left";
-        context.fillText(`forecast, ${duration(forecast.seconds)}: far above`, box.left + 6, box.top + 12);
+        context.fillText(`forecast, ${workerSeconds(forecast.seconds)}: far above`, box.left + 6, box.top + 12);
       }
       if (most) {
         context.beginPath();
@@ -113,7 +113,7 @@ export function billChart(data) {
         context.lineTo(box.left + box.width, toY(most));
         context.stroke();
         context.textAlign = "left";
-        context.fillText(`at most, ${duration(most)}`, box.left + 6, toY(most) - 2);
+        context.fillText(`at most, ${workerSeconds(most)}`, box.left + 6, toY(most) - 2);
       }
       context.setLineDash([]);
     },
@@ -122,7 +122,7 @@ export function billChart(data) {
     element: made.element,
     redraw: () => {
       const forecast = forecastOf(data, total());
-      made.describe(`Billed worker-seconds over time: ${duration(total())}${forecast ? ` of the ${duration(forecast.seconds)} that were forecast` : ""}; the table beside has the sums`);
+      made.describe(`Billed over time: ${workerSeconds(total())}${forecast ? ` of the ${workerSeconds(forecast.seconds)} that were forecast` : ""}; the table beside has the sums`);
       made.redraw();
     },
   };

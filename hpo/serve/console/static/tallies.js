@@ -13,7 +13,7 @@ export function brackets(place, data) {
   const trials = [...data.trials.values()].filter((trial) => trial.Number >= 0);
   fill(place, plan.map((/** @type {any} */ bracket, /** @type {number} */ index) => {
     const own = trials.filter((trial) => (trial.Bracket ?? 0) === index);
-    return h("div", { class: "bracket" }, h("h3", {}, `Bracket ${index}`), bracket.rungs.map((/** @type {number} */ rung, /** @type {number} */ level) => {
+    return h("div", { class: "bracket" }, h("h3", {}, `Bracket ${index + 1}`), bracket.rungs.map((/** @type {number} */ rung, /** @type {number} */ level) => {
       const reached = own.filter((trial) => trial.Resource >= rung).length;
       const size = Math.max(bracket.sizes[level], reached);
       return h("div", { class: "rung" }, h("span", {}, `${number(rung)} ${rung === 1 ? "unit" : "units"}`),

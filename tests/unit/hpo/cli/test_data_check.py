@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
 def printed(*arguments: str) -> str:
     result = CliRunner().invoke(cli.app, ["data", "check", *arguments])
     assert result.exit_code == 0, result.output
-    return result.output
+    return result.stdout
 
 
 def test_channels_are_compared(folder: Path) -> None:

@@ -9,10 +9,11 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
 from hpo.cost.limits import Limits
 from hpo.cost.prices import Tariff
-from hpo.observers.live_view import FRAME_SECONDS, watcher_for
+from hpo.observers.live_view import FRAME_SECONDS, shortened, watcher_for
 from hpo.observers.progress import Goal
 from tests.support.hpo.observers.live_view import Drawn, watch
 from tests.support.refusals import mentions, missing_names
@@ -121,3 +122,13 @@ def test_it_follows_a_job_that_is_watched_by_name() -> None:
         simulate(record=record)
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert any(not missing_names(line, "bracket", 1, 4) for line in lines)
+
+
+@pytest.mark.parametrize("width", range(20, 60))
+def test_a_line_that_is_too_long_is_cut_between_words(width: int) -> None:
+    words = "left       at most about 5 s, waiting for room on the cluster"
+    cut = shortened(Text(words), width)
+    assert cut.cell_len <= width
+    kept = cut.plain.removesuffix(" …")
+    assert words.startswith(kept)
+    assert words[len(kept) : len(kept) + 1] in ("", " ")

@@ -4,7 +4,7 @@ import { endpoints } from "../acts/endpoints.js";
 import { jobActs } from "../acts/jobacts.js";
 import { curvesChart } from "../curves.js";
 import { fill, h, throttled } from "../dom.js";
-import { address, chip, duration, number, plain, when } from "../format.js";
+import { address, chip, duration, number, plain, when, workerSeconds } from "../format.js";
 import { JobData } from "../jobdata.js";
 import { gangTable, hueKey, swatch } from "../gangs.js";
 import { billChart, gantt } from "../spending.js";
@@ -83,7 +83,7 @@ export function jobPage(frame, name) {
         first ? h("strong", {}, " best") : null, data.job.Gain ? h("div", {}, data.job.Gain.sentence) : null),
       figure("Trials", `${number(ended(job))} / ${number(planned)}`, h("progress", { max: planned || 1, value: ended(job), "aria-label": "trials that have ended" }),
         ` ${job.TrainingJobStatusCounters.InProgress} under way, ${job.TrainingJobStatusCounters.NonRetryableError} failed`),
-      figure("Bill", bill(job), expected ? `forecast ${job.BilledCost !== undefined && expected.cost ? `${number(expected.cost, 3)} ${job.Currency}` : duration(expected.worker_seconds)}` : "no forecast"),
+      figure("Bill", bill(job), expected ? `forecast ${job.BilledCost !== undefined && expected.cost ? `${number(expected.cost, 3)} ${job.Currency}` : workerSeconds(expected.worker_seconds)}` : "no forecast"),
       figure("Time", duration(took(job)), job.HyperParameterTuningEndTime ? `ended ${when(job.HyperParameterTuningEndTime)}` : expected ? `forecast ${duration(expected.wall_seconds)}` : "",
         job.HyperParameterTuningJobStatus === "InProgress" && job.SilentSeconds > 60 ? h("strong", { class: "bad" }, ` silent for ${duration(job.SilentSeconds)}`) : null));
   };
@@ -176,8 +176,8 @@ function trialTable(data) {
         { name: "Status", value: (trial) => trial.Status, show: (trial) => chip(trial.Status), width: "7rem" },
         { name: "Value", value, show: (trial) => number(value(trial)), right: true, width: "5rem" },
         { name: "Units", value: (trial) => trial.Resource, right: true, from: 641, width: "5rem" },
-        { name: "Bracket", value: (trial) => trial.Bracket, show: (trial) => number(trial.Bracket), right: true, from: 1000, width: "5.5rem" },
-        { name: "Billed", value: (trial) => trial.BilledWorkerSeconds, show: (trial) => duration(trial.BilledWorkerSeconds), right: true, from: 800, width: "7rem" },
+        { name: "Bracket", value: (trial) => trial.Bracket, show: (trial) => number(trial.Bracket === null ? null : trial.Bracket + 1), right: true, from: 1000, width: "5.5rem" },
+        { name: "Billed", value: (trial) => trial.BilledWorkerSeconds, show: (trial) => workerSeconds(trial.BilledWorkerSeconds), right: true, from: 800, width: "7rem" },
         ...names.map((each, index) => ({
           name: each, value: (/** @type {any} */ trial) => trial.HyperParameters?.[each],
           show: (/** @type {any} */ trial) => plain(trial.HyperParameters?.[each] ?? ""), right: true, from: 720 + 90 * index,

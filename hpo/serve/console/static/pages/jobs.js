@@ -3,7 +3,7 @@
 import { LOOKS, actButton } from "../acts/dialog.js";
 import { follow, get, session } from "../api.js";
 import { fill, h, throttled } from "../dom.js";
-import { address, between, chip, duration, number, when } from "../format.js";
+import { address, between, chip, duration, number, when, workerSeconds } from "../format.js";
 import { table } from "../table.js";
 
 const STATES = ["InProgress", "Completed", "Stopped", "Failed"];
@@ -31,7 +31,7 @@ export function jobsPage(frame) {
       { name: "Metric", value: (job) => job.ObjectiveMetricName, from: 960, width: "minmax(0, 1fr)" },
       { name: "Strategy", value: (job) => job.Strategy, from: 1360, width: "6rem" },
       { name: "Took", value: took, show: (job) => duration(took(job)), right: true, from: 840, width: "5.6rem" },
-      { name: "Bill", value: (job) => job.BilledCost ?? job.BilledWorkerSeconds, show: bill, right: true, from: 720, width: "5.6rem" },
+      { name: "Bill", value: (job) => job.BilledCost ?? job.BilledWorkerSeconds, show: bill, right: true, from: 720, width: "7.6rem" },
       { name: "Created", value: (job) => job.CreationTime, show: (job) => when(job.CreationTime), from: 960, width: "9.4rem" },
       { name: "Compare", value: (job) => marked.has(name(job)), show: mark, from: 641, width: "4.6rem" },
     ],
@@ -127,5 +127,5 @@ export const took = (job) => between(job.CreationTime, job.HyperParameterTuningE
 /** @param {any} job */
 export function bill(job) {
   if (job.BilledCost !== undefined) return `${number(job.BilledCost, 3)} ${job.Currency}`;
-  return duration(job.BilledWorkerSeconds);
+  return workerSeconds(job.BilledWorkerSeconds);
 }

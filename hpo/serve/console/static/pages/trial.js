@@ -5,7 +5,7 @@ import { follow, get, path } from "../api.js";
 import { HUES } from "../chart.js";
 import { curvesChart } from "../curves.js";
 import { copied, fill, h, throttled } from "../dom.js";
-import { address, between, chip, duration, number, plain, when } from "../format.js";
+import { address, between, chip, duration, number, plain, when, workerSeconds } from "../format.js";
 import { JobData } from "../jobdata.js";
 import { figure, section } from "./job.js";
 
@@ -42,14 +42,14 @@ export function trialPage(frame, name, id) {
 
   const draw = () => {
     fill(head, h("div", {}, h("h1", {}, id, " ", chip(trial.Status)), h("p", { class: "quiet" }, [
-      trial.Bracket !== null && `bracket ${trial.Bracket}`, `begun ${when(trial.TrainingStartTime)}`, trial.Checkpoint && `checkpoint ${trial.Checkpoint}`].filter(Boolean).join(" · "))));
+      trial.Bracket !== null && `bracket ${trial.Bracket + 1}`, `begun ${when(trial.TrainingStartTime)}`, trial.Checkpoint && `checkpoint ${trial.Checkpoint}`].filter(Boolean).join(" · "))));
     if (trial.Status !== actsOf) {
       actsOf = trial.Status;
       fill(doing, trialActs(name, trial));
     }
     const metric = trial.FinalHyperParameterTuningJobObjectiveMetric;
     fill(figures, figure("Value", number(JobData.value(trial)), metric?.MetricName || ""), figure("Units", number(trial.Resource), `${reports.step.length} reports`),
-      figure("Billed", duration(trial.BilledWorkerSeconds), "worker-seconds of its gangs"),
+      figure("Billed", workerSeconds(trial.BilledWorkerSeconds), "of its gangs"),
       figure("Time", duration(between(trial.TrainingStartTime, trial.TrainingEndTime)), trial.TrainingEndTime ? `ended ${when(trial.TrainingEndTime)}` : "under way"));
     const lines = series();
     fill(key, lines.map((line) => h("span", {}, h("span", { class: "swatch", style: { background: `var(${line.hue})` } }), `${line.trial} ${number(line.values[line.values.length - 1])}  `)));

@@ -20,7 +20,7 @@ def test_a_job_is_made_cloned_and_deleted(visit: Visit, record: Store, tmp_path:
     assert "person" in {by for _, by in done(record, "made")}
     forecast = record.job("made").summary["forecast"]["expected"]["worker_seconds"]
     told = page.locator("section[aria-label=Bill] canvas[role=img]").get_attribute("aria-label") or ""
-    mentions(told, f"{forecast:.3g} s")
+    mentions(told, f"{forecast:.4g} worker-s")
 
     page.get_by_role("link", name="Clone").click()
     expect(title).to_have_text("Clone of made")
