@@ -17,7 +17,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,7 +33,7 @@ from trainers import WarmbandError
 
 JOBS = Path(experiments.public.__file__).parent
 STRATEGIES = {"Hyperband": 3, "Bayesian": 2}
-"""Search strategies, and how many trials each runs."""
+"""Search strategies, and how many thirds of the job file's `max_jobs` each runs."""
 BY_HAND_SECONDS = 900
 
 
@@ -47,7 +47,7 @@ class Program:
         paths: files and folders that are checked out.
         generate: writes its data into the folder of the checkout.
         configured: what the job file has to say beside hyperparameters, metric and ranges.
-        printers: how many processes print the metric by hand.
+        printers: how many processes print the metric by hand; they print a unit before one prints the next unit.
     """
 
     repository: str
@@ -109,6 +109,36 @@ PROGRAMS = {
         generate=lambda folder: data.mnist_files(folder / "data" / "MNIST" / "raw", 400, 100),
         configured="CSV logger and `metric_files`, `length`",
     ),
+    "kubeflow": Program(
+        repository="kubeflow/trainer",
+        commit="ee1162919408cbca4a899f2916cfcd0ecd562881",
+        paths=("examples/pytorch/mnist/mnist.py",),
+        generate=lambda folder: data.mnist_files(folder / "examples/pytorch/data/FashionMNIST/raw", 400, 200),
+        configured="`working_dir`, since it reads `../data`",
+        printers=2,
+    ),
+    "transformers": Program(
+        repository="huggingface/transformers",
+        commit="3a275d3581c0ecf962f7412aa764c2047331fd6b",
+        paths=("examples/pytorch/language-modeling/run_clm.py",),
+        generate=lambda folder: data.language_of_words(folder, 200, 40),
+        configured="nothing",
+    ),
+    "parallel": Program(
+        repository="NickGeneva/blog-code",
+        commit="3a8e308d55931b053b8a47268c52d62e0fa16bd8",
+        paths=("parallel-nn",),
+        generate=lambda folder: data.packed_mnist_files(folder / "parallel-nn", 400, 100),
+        configured="`working_dir`, since it reads `.`",
+        printers=2,
+    ),
+    "lightgbm": Program(
+        repository="microsoft/lightgbm-benchmark",
+        commit="3d124a7591e580b5e39e9078cf83b711205f27dc",
+        paths=("src/common", "src/scripts/training/lightgbm_python"),
+        generate=lambda folder: data.tables(folder / "data", 400, 200),
+        configured="`length`",
+    ),
 }
 
 
@@ -158,13 +188,19 @@ def job_of(name: str) -> dict[str, Any]:
     return job
 
 
+def trials(name: str, strategy: str) -> int:
+    """Return how many trials of a program a strategy runs."""
+    most: int = job_of(name)["tuning"]["max_jobs"]
+    return most * STRATEGIES[strategy] // 3
+
+
 def tuned(name: str, strategy: str, python: str, folder: Path) -> dict[str, Any]:
     """Tune a program, and return the best trial as `hpo tune --json` prints it.
 
     Raises:
         WarmbandError: the job failed.
     """
-    changed = {"strategy": strategy, "max_jobs": STRATEGIES[strategy]}
+    changed = {"strategy": strategy, "max_jobs": trials(name, strategy)}
     words = [python, "-m", "hpo", "tune", str(JOBS / f"{name}.yaml"), "--allow-code", "--json"]
     words += [word for key, value in changed.items() for word in ("--set", f"tuning.{key}={value}")]
     done = subprocess.run(words, check=False, cwd=folder, stdout=subprocess.PIPE, text=True)
@@ -177,7 +213,7 @@ def tuned(name: str, strategy: str, python: str, folder: Path) -> dict[str, Any]
     return best
 
 
-def by_hand(command: str, trainer: Mapping[str, Any], objective: str, printers: int, folder: Path) -> list[float]:
+def by_hand(command: str, trainer: Mapping[str, Any], objective: str, folder: Path) -> list[float]:
     """Run a command in a shell, and return the values of the objective that it prints or writes to CSV files.
 
     Raises:
@@ -196,7 +232,7 @@ def by_hand(command: str, trainer: Mapping[str, Any], objective: str, printers: 
         raise WarmbandError(f"{command} ended with exit status {done.returncode}:\n{done.stdout[-2000:]}")
     for definition in trainer.get("metric_definitions", ()):
         if definition["Name"] == objective:
-            return printed_values(definition["Regex"], done.stdout, printers)
+            return printed_values(definition["Regex"], done.stdout)
     return [value for path in written_files(trainer, folder) - before for value in csv_values(path, objective)]
 
 
@@ -205,10 +241,28 @@ def written_files(trainer: Mapping[str, Any], folder: Path) -> set[Path]:
     return {path for glob in trainer.get("metric_files", ()) for path in folder.glob(glob)}
 
 
-def printed_values(regex: str, output: str, printers: int) -> list[float]:
-    """Return the values that an expression finds, one of those that several processes print together."""
-    matches = list(re.finditer(regex, output))[::printers]
+def printed_values(regex: str, output: str) -> list[float]:
+    """Return the values that an expression finds."""
+    matches = re.finditer(regex, output)
     return [float(match["value"] if "value" in match.groupdict() else match[1]) for match in matches]
+
+
+def value_of_unit(values: Sequence[float], unit: int, printers: int, expected: float) -> float:
+    """Return the value of a unit; of several processes, the value that is expected if one of them has it.
+
+    Args:
+        values: all that the processes printed.
+        unit: from 1.
+        printers: how many processes print.
+        expected: the value of the job, which is that of rank 0.
+
+    Raises:
+        WarmbandError: the processes printed fewer units.
+    """
+    printed = values[(unit - 1) * printers : unit * printers]
+    if len(printed) < printers:
+        raise WarmbandError(f"{printers} processes printed {len(values)} values, not those of {unit} units")
+    return expected if expected in printed else printed[0]
 
 
 def csv_values(path: Path, column: str) -> list[float]:
@@ -228,10 +282,8 @@ def measure(name: str, sources: Path | None, python: str, folder: Path) -> dict[
         best = tuned(name, strategy, python, folder)
         unit, values = best["resource"], list[float]()
         while not values or (len(values) < 3 and best["value"] not in values):
-            printed = by_hand(best["command"], trainer, objective, program.printers, folder)
-            if len(printed) < unit:
-                raise WarmbandError(f"{best['command']} printed {len(printed)} values of {objective}, not {unit}")
-            values.append(printed[unit - 1])
+            printed = by_hand(best["command"], trainer, objective, folder)
+            values.append(value_of_unit(printed, unit, program.printers, best["value"]))
         found[strategy] = {"value": best["value"], "unit": unit, "by_hand": values}
     return {
         "name": name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import pickle
 import struct
@@ -33,6 +34,13 @@ def mnist_files(folder: Path, train: int, test: int) -> None:
         (folder / f"{name}-labels-idx1-ubyte").write_bytes(struct.pack(">2i", 2049, count) + labels.tobytes())
 
 
+def packed_mnist_files(folder: Path, train: int, test: int) -> None:
+    """Write the four files of MNIST, packed by gzip."""
+    mnist_files(folder, train, test)
+    for path in list(folder.glob("*-ubyte")):
+        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+
+
 def image_folders(folder: Path, train: int, test: int) -> None:
     """Write train/ and val/ with a folder of pictures for each of two classes."""
     for seed, (part, count) in enumerate([("train", train), ("val", test)]):
@@ -49,6 +57,16 @@ def shakespeare_tokens(folder: Path, train: int, test: int) -> None:
     (folder / "meta.pkl").write_bytes(pickle.dumps({"vocab_size": 61}))
     for name, count in [("train", train), ("val", test)]:
         (np.arange(count) * 7 % 61).astype(np.uint16).tofile(folder / f"{name}.bin")
+
+
+def tables(folder: Path, train: int, test: int) -> None:
+    """Write train/rows.csv and test/rows.csv without a header: the label, and four numbers that it depends on."""
+    for seed, (part, count) in enumerate([("train", train), ("test", test)]):
+        random = np.random.default_rng(seed)
+        numbers = random.random((count, 4))
+        labels = numbers[:, 0] + 2 * numbers[:, 1] * numbers[:, 2] + random.normal(scale=0.1, size=count)
+        (folder / part).mkdir(parents=True)
+        np.savetxt(folder / part / "rows.csv", np.column_stack([labels, numbers]), fmt="%.4f", delimiter=",")
 
 
 def lightning_mnist(folder: Path, train: int, test: int) -> None:
@@ -93,16 +111,41 @@ def glue_of_words(folder: Path, train: int, test: int) -> None:
         (data / f"{part}.jsonl").write_text("\n".join(lines) + "\n")
     files = "".join(f"  - split: {part}\n    path: {part}.jsonl\n" for part in ("train", "validation"))
     (data / "README.md").write_text(f"---\nconfigs:\n- config_name: mrpc\n  data_files:\n{files}---\n")
-    metric = folder / "glue" / "glue.py"
-    metric.parent.mkdir()
-    metric.write_text(METRIC)
+    write_metric(folder / "glue")
+
+
+def write_metric(folder: Path) -> None:
+    """Write the accuracy into a folder, as a metric of the library evaluate."""
+    folder.mkdir()
+    (folder / f"{folder.name}.py").write_text(METRIC)
+
+
+def language_of_words(folder: Path, train: int, test: int) -> None:
+    """Write a text in which each word tells the next, a tokenizer, the config of a tiny GPT-2, and a metric.
+
+    The program asks the hub for the metric `accuracy`. A folder of this name in the working directory comes first.
+    """
+    from transformers import BertTokenizer, GPT2Config
+
+    folder.mkdir(parents=True, exist_ok=True)
+    random = np.random.default_rng(0)
+    for name, count in [("train", train), ("validation", test)]:
+        starts = random.integers(0, len(WORDS), count)
+        lines = (" ".join(WORDS[(start + 3 * number) % len(WORDS)] for number in range(8)) for start in starts)
+        (folder / f"{name}.txt").write_text("\n".join(lines) + "\n")
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    (folder / "vocab.txt").write_text("\n".join([*special, *WORDS]) + "\n")
+    BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder / "tokenizer")
+    config = GPT2Config(vocab_size=len(WORDS) + len(special), n_positions=64, n_embd=16, n_layer=1, n_head=2)
+    config.save_pretrained(folder / "config")
+    write_metric(folder / "accuracy")
 
 
 METRIC = """import datasets
 import evaluate
 
 
-class Glue(evaluate.Metric):
+class Accuracy(evaluate.Metric):
     def _info(self):
         features = datasets.Features({"predictions": datasets.Value("int64"), "references": datasets.Value("int64")})
         return evaluate.MetricInfo(description="", citation="", inputs_description="", features=features)

@@ -320,6 +320,14 @@ class ScriptSpec(_TrainerSpec):
         """See `_TrainerSpec.code`."""
         return [NamedCode(key="trainer.entry_point", name=self.entry_point)]
 
+    def trainer(self) -> Trainer:
+        """See `_TrainerSpec.trainer`; its files have to be there, since a job would find that after its start."""
+        from trainers import ScriptTrainer
+
+        made = ScriptTrainer(**self.keywords())
+        made.check_files()
+        return made
+
     def keywords(self) -> dict[str, Any]:
         """See `_TrainerSpec.keywords`."""
         definitions = [each.model_dump() for each in self.metric_definitions]

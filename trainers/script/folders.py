@@ -86,10 +86,15 @@ def packed(source: Path, entry_point: str) -> bytes:
                     "worker; give a folder with the program alone, and data as channels"
                 )
     if os.path.normpath(entry_point) not in names:
-        raise ConfigurationError(
-            f"entry_point {entry_point!r} is no file in source_dir {str(source)!r}; give a path below it"
-        )
+        raise no_entry_point(source, entry_point)
     return buffer.getvalue()
+
+
+def no_entry_point(source: Path, entry_point: str) -> ConfigurationError:
+    """Return the error for a program that is not in its source folder."""
+    return ConfigurationError(
+        f"entry_point {entry_point!r} is no file in source_dir {str(source)!r}; give a path below it"
+    )
 
 
 def mentions(source: Path, words: re.Pattern[bytes]) -> bool:

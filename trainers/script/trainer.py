@@ -20,7 +20,7 @@ from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, Gangs, Program, resources_per_worker
 from trainers.script.arguments import Arguments, check_arguments, check_names
 from trainers.script.by_hand import command_line
-from trainers.script.folders import mentions, mentions_others, packed
+from trainers.script.folders import mentions, mentions_others, no_entry_point, packed
 from trainers.script.launchers import PLACES, LauncherOptions, check_launcher, uses_trial
 from trainers.script.lengths import LENGTHS, ProgramLength, program_length
 from trainers.script.metric_files import check_globs
@@ -260,6 +260,41 @@ class ScriptTrainer(Trainer):
         """See `Trainer.metrics`; a program without definitions, or with files, says itself what it reports."""
         return None if self.metric_files else [each["Name"] for each in self.metric_definitions] or None
 
+    def check_files(self) -> None:
+        """Refuse a source folder, a program and a working directory that are not there.
+
+        Raises:
+            ConfigurationError: naming the one that is missing.
+        """
+        source = Path(self.source_dir)
+        if not source.is_dir():
+            raise ConfigurationError(
+                f"source_dir is {self.source_dir!r}, which is no folder; give the program's folder"
+            )
+        if not (source / self.entry_point).is_file():
+            raise no_entry_point(source, self.entry_point)
+        place = source / self.working_dir
+        if self.working_dir and not place.is_dir():
+            raise ConfigurationError(
+                f"working_dir is {self.working_dir!r}, and {str(place)!r} is no folder; give one in "
+                "source_dir, or an absolute path that every node has"
+            )
+
+    def checked(
+        self, channels: Mapping[str, Channel], metric: str | None = None, *, workers: int | None = None
+    ) -> dict[str, Channel]:
+        """See `Trainer.checked`; the program and its folders have to be there, and channels that placeholders name.
+
+        Raises:
+            ConfigurationError, DataError: one of them is not, or rows are not what they have to be.
+        """
+        self.check_files()
+        for name, value in self.hyperparameters.items():
+            check_placeholders(f"hyperparameter {name!r}", value, channels=list(channels))
+        if uses_trial(self.launcher):
+            check_placeholders("launcher", self.launcher, channels=list(channels), also=PLACES)
+        return super().checked(channels, metric, workers=workers)
+
     @property
     def patience(self) -> float:
         """See `Trainer.patience`; rank 0 ends a program that does not report, a little earlier."""
@@ -301,7 +336,6 @@ class ScriptTrainer(Trainer):
         from trainers.script.program import ScriptProgram
 
         source = Path(self.source_dir)
-        self._check_places(channels)
         return ScriptProgram(
             channels,
             ScriptSettings(
@@ -325,23 +359,6 @@ class ScriptTrainer(Trainer):
                 grace_period_s=self.grace_period_s,
             ),
         )
-
-    def _check_places(self, channels: Iterable[str]) -> None:
-        """Refuse a working directory that is not there, and placeholders of channels that are none.
-
-        Raises:
-            ConfigurationError: naming it.
-        """
-        place = Path(self.source_dir, self.working_dir)
-        if self.working_dir and not place.is_dir():
-            raise ConfigurationError(
-                f"working_dir is {self.working_dir!r}, and {str(place)!r} is no folder; give one in "
-                "source_dir, or an absolute path that every node has"
-            )
-        for name, value in self.hyperparameters.items():
-            check_placeholders(f"hyperparameter {name!r}", value, channels=list(channels))
-        if uses_trial(self.launcher):
-            check_placeholders("launcher", self.launcher, channels=list(channels), also=PLACES)
 
     def start_gangs(
         self,

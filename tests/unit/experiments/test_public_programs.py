@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,17 @@ import pytest
 from PIL import Image
 
 from experiments.public import data
-from experiments.public_programs import JOBS, PROGRAMS, STRATEGIES, check_out, csv_values, page_tables, printed_values
+from experiments.public_programs import (
+    JOBS,
+    PROGRAMS,
+    STRATEGIES,
+    check_out,
+    csv_values,
+    page_tables,
+    printed_values,
+    trials,
+    value_of_unit,
+)
 from hpo.job_file import read_job
 from tests.support.refusals import refuses
 from trainers import WarmbandError
@@ -22,7 +33,7 @@ def test_each_program_has_a_job_file() -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_job_file_is_read_under_each_strategy(name: str, strategy: str) -> None:
-    changed = [f"tuning.strategy={strategy}", f"tuning.max_jobs={STRATEGIES[strategy]}"]
+    changed = [f"tuning.strategy={strategy}", f"tuning.max_jobs={trials(name, strategy)}"]
     read_job(JOBS / f"{name}.yaml", changed, allow_code=True)
 
 
@@ -35,6 +46,19 @@ def test_files_of_mnist_have_their_sizes_in_front(tmp_path: Path) -> None:
         "t10k-labels-idx1-ubyte": 8 + 3,
     }
     assert np.frombuffer((tmp_path / "train-images-idx3-ubyte").read_bytes()[:16], ">i4").tolist() == [2051, 5, 28, 28]
+
+
+def test_packed_files_of_mnist_hold_the_plain_ones(tmp_path: Path) -> None:
+    data.packed_mnist_files(tmp_path, 5, 3)
+    plain = sorted(tmp_path.glob("*-ubyte"))
+    assert len(plain) == 4
+    assert all(gzip.decompress(path.with_name(f"{path.name}.gz").read_bytes()) == path.read_bytes() for path in plain)
+
+
+def test_tables_have_their_label_first(tmp_path: Path) -> None:
+    data.tables(tmp_path, 5, 3)
+    assert np.loadtxt(tmp_path / "train" / "rows.csv", delimiter=",").shape == (5, 5)
+    assert np.loadtxt(tmp_path / "test" / "rows.csv", delimiter=",").shape == (3, 5)
 
 
 def test_pictures_lie_in_the_folder_of_their_class(tmp_path: Path) -> None:
@@ -56,8 +80,18 @@ def test_tokens_are_below_the_size_of_the_vocabulary(tmp_path: Path) -> None:
 
 def test_values_of_a_run_by_hand_come_from_its_output() -> None:
     output = "loss 0.5\nloss 0.5\nloss 0.25\nloss 0.25\n"
-    assert printed_values(r"loss (\S+)", output, 2) == [0.5, 0.25]
-    assert printed_values(r"(?P<value>[0-9.]+)", output, 1) == [0.5, 0.5, 0.25, 0.25]
+    assert printed_values(r"loss (\S+)", output) == [0.5, 0.5, 0.25, 0.25]
+    assert printed_values(r"(?P<value>[0-9.]+)", output) == [0.5, 0.5, 0.25, 0.25]
+
+
+def test_the_value_of_a_unit_is_that_of_any_of_its_processes() -> None:
+    values = [0.5, 0.6, 0.3, 0.4]
+    assert value_of_unit(values, 2, 2, 0.4) == 0.4
+    assert value_of_unit(values, 2, 2, 0.5) == 0.3
+    assert value_of_unit(values, 2, 1, 0.5) == 0.6
+    for unit, printers in [(3, 2), (5, 1), (1, 5)]:
+        with refuses(WarmbandError, field=str(printers), value="4 values", remedy=str(unit)):
+            value_of_unit(values, unit, printers, 0.5)
 
 
 def test_values_of_a_run_by_hand_come_from_its_files(tmp_path: Path) -> None:

@@ -10,8 +10,6 @@ from trainers.script.program_options.option import ProgramOption
 from trainers.script.program_options.source import UNKNOWN, Module, Source, keywords
 
 _LISTS = {"list": "comma", "spaceseplist": "spaces"}
-
-
 _USUAL_CONFIG = "configs/default.py"
 """The file that Flax's examples have beside the program."""
 
@@ -68,17 +66,19 @@ def _config_file(source: Source, module: Module, call: ast.Call) -> Iterator[Pro
     name, default = module.value(given.get("name")), module.value(given.get("default"))
     if not isinstance(name, str):
         return
-    usual = _USUAL_CONFIG if (source.folder / _USUAL_CONFIG).is_file() else None
-    path = default if isinstance(default, str) else usual
     told = isinstance(default, str)
-    yield ProgramOption(name=name, options=(f"--{name}",), default=path, required=not told, help="a file of values")
-    for values in Source.read(source.folder, path).modules[:1] if path is not None else ():
-        for node in ast.walk(values.tree):
-            match node:
-                case ast.Assign(targets=[ast.Attribute(value=owner, attr=last)], value=value):
-                    # `config.model.lr = 0.1`, whatever the variable is called.
-                    dotted = ".".join((name, *values.dotted(owner).split(".")[1:], last))
-                    yield _of_value(dotted, values.value(value))
+    path = str(default) if told else _USUAL_CONFIG
+    values = source.beside(path)
+    shown = path if told or values is not None else None
+    yield ProgramOption(name=name, options=(f"--{name}",), default=shown, required=not told, help="a file of values")
+    if values is None:
+        return
+    for node in ast.walk(values.tree):
+        match node:
+            case ast.Assign(targets=[ast.Attribute(value=owner, attr=last)], value=value):
+                # `config.model.lr = 0.1`, whatever the variable is called.
+                dotted = ".".join((name, *values.dotted(owner).split(".")[1:], last))
+                yield _of_value(dotted, values.value(value))
 
 
 def _of_value(name: str, value: Any) -> ProgramOption:

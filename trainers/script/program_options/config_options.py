@@ -25,12 +25,12 @@ def reads_overrides(source: Source) -> bool:
 def config_options(source: Source) -> Iterator[ProgramOption]:
     """The keys of the configuration, with dots."""
     for name, folder in _configurations(source):
-        yield from _of_file(folder, name)
+        yield from _of_file(source, folder, name)
     for module, call in source.calls():
         if module.dotted(call.func).endswith("OmegaConf.load") and call.args:
             path = module.value(call.args[0])
             if isinstance(path, str):
-                yield from _leaves(_yaml(source.folder / path), "")
+                yield from _leaves(_yaml(source.noted(source.folder / path)), "")
         elif isinstance(call.func, ast.Attribute) and call.func.attr == "store" and source.imports("hydra"):
             given = keywords(call)
             prefix = module.value(given.get("group"))
@@ -58,9 +58,9 @@ def _mains(source: Source) -> Iterator[tuple[Module, ast.Call]]:
             yield module, call
 
 
-def _of_file(folder: Path, name: str, prefix: str = "", depth: int = 0) -> Iterator[ProgramOption]:
+def _of_file(source: Source, folder: Path, name: str, prefix: str = "", depth: int = 0) -> Iterator[ProgramOption]:
     """A file of Hydra's, and before its own keys those of the files in its list of defaults."""
-    content = _yaml(folder / f"{name.removesuffix('.yaml')}.yaml")
+    content = _yaml(source.noted(folder / f"{name.removesuffix('.yaml')}.yaml"))
     for entry in content.pop("defaults", []) if depth < 5 and isinstance(content.get("defaults"), list) else []:
         if isinstance(entry, dict) and len(entry) == 1:
             ((group, chosen),) = entry.items()
@@ -68,9 +68,9 @@ def _of_file(folder: Path, name: str, prefix: str = "", depth: int = 0) -> Itera
             if isinstance(chosen, str):
                 inner = f"{prefix}{group.replace('/', '.')}."
                 yield ProgramOption(name=f"{prefix}{group}", kind="group", default=chosen)
-                yield from _of_file(folder / group, chosen, inner, depth + 1)
+                yield from _of_file(source, folder / group, chosen, inner, depth + 1)
         elif isinstance(entry, str) and entry != "_self_":
-            yield from _of_file(folder, entry, prefix, depth + 1)
+            yield from _of_file(source, folder, entry, prefix, depth + 1)
     yield from _leaves(content, prefix)
 
 

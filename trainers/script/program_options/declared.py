@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from functools import lru_cache
 from pathlib import Path
 
 from trainers.script.program_options.absl_options import absl_options
@@ -14,6 +13,9 @@ from trainers.script.program_options.dataclass_options import dataclass_options,
 from trainers.script.program_options.option import NOTHING, ProgramOption, ProgramOptions, settled
 from trainers.script.program_options.source import Source
 
+MOST_READ = 16
+"""Programs whose options are kept."""
+_READ: dict[tuple[Path, str], tuple[Source, ProgramOptions]] = {}
 _TYPED = ("SM_HPS", "SM_HP_", "SM_TRAINING_ENV", "WARMBAND_HYPERPARAMETERS")
 
 
@@ -24,17 +26,15 @@ def options_of(folder: Path, entry_point: str) -> ProgramOptions:
         folder: the source folder.
         entry_point: the program's file in it.
     """
-    try:
-        stamp = (folder / entry_point).stat().st_mtime_ns
-    except (OSError, ValueError):
-        return NOTHING
-    return _options_of(folder, entry_point, stamp)
-
-
-@lru_cache(maxsize=16)
-def _options_of(folder: Path, entry_point: str, stamp: int) -> ProgramOptions:
+    program = (folder, entry_point)
+    if program in _READ and _READ[program][0].is_current:
+        return _READ[program][1]
     source = Source.read(folder, entry_point)
-    return of_source(source) if source.modules else NOTHING
+    options = of_source(source) if source.modules else NOTHING
+    if len(_READ) >= MOST_READ:
+        _READ.clear()
+    _READ[program] = (source, options)
+    return options
 
 
 def of_source(source: Source) -> ProgramOptions:

@@ -23,6 +23,9 @@ class _Unknown:
 
 UNKNOWN: Final = _Unknown()
 
+Stamp = tuple[int, int] | None
+"""Size and time of a file; None if there is no such file."""
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -106,26 +109,45 @@ class Source:
     Args:
         folder: its source folder.
         modules: the program's file first, then those that it imports from the folder.
+        stamps: of all files that were looked for, before they were read.
     """
 
     folder: Path
     modules: list[Module]
+    stamps: dict[Path, Stamp] = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path, entry_point: str) -> Source:
         """Parses a program; files that cannot be read or parsed are left out, so that there may be no module at all."""
-        found, seen = cls(folder=folder, modules=[]), set[Path]()
+        found = cls(folder=folder, modules=[])
         waiting = [folder / entry_point]
         while waiting and len(found.modules) < MOST_MODULES:
             path = waiting.pop(0)
-            if path in seen or path.suffix != ".py":
+            if path in found.stamps or path.suffix != ".py":
                 continue
-            seen.add(path)
-            module = _parsed(path)
+            module = _parsed(found.noted(path))
             if module is not None:
                 found.modules.append(module)
                 waiting += _imported(module, folder, (folder / entry_point).parent)
         return found
+
+    def noted(self, path: Path) -> Path:
+        """Return a path that is read next, after its stamp is noted."""
+        self.stamps[path] = _stamp(path)
+        return path
+
+    def beside(self, path: str) -> Module | None:
+        """Read another Python file of the folder; None if it is not there or cannot be parsed.
+
+        Args:
+            path: from the folder on.
+        """
+        return _parsed(self.noted(self.folder / path))
+
+    @property
+    def is_current(self) -> bool:
+        """Whether all files that were looked for are as they were."""
+        return all(_stamp(path) == stamp for path, stamp in self.stamps.items())
 
     def calls(self) -> Iterator[tuple[Module, ast.Call]]:
         """All calls, in the order of the text."""
@@ -186,6 +208,14 @@ def _reads_variable(function: str) -> bool:
     return function in ("os.environ.get", "environ.get", "os.getenv", "getenv")
 
 
+def _stamp(path: Path) -> Stamp:
+    try:
+        facts = path.stat()
+    except (OSError, ValueError):
+        return None
+    return (facts.st_size, facts.st_mtime_ns)
+
+
 def _parsed(path: Path) -> Module | None:
     try:
         if path.stat().st_size > LARGEST:
@@ -214,7 +244,7 @@ def _parsed(path: Path) -> Module | None:
 
 
 def _imported(module: Module, folder: Path, beside: Path) -> Iterator[Path]:
-    """Files below the source folder that a module imports."""
+    """Files below the source folder that a module may import; most are not there."""
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):
             for each in node.names:
@@ -231,9 +261,7 @@ def _imported(module: Module, folder: Path, beside: Path) -> Iterator[Path]:
 def _files(places: tuple[Path, ...], name: str) -> Iterator[Path]:
     for place in dict.fromkeys(places) if name else ():
         base = place.joinpath(*filter(None, name.split(".")))
-        for file in (base.with_name(f"{base.name}.py"), base / "__init__.py"):
-            if file.is_file():
-                yield file
+        yield from (base.with_name(f"{base.name}.py"), base / "__init__.py")
 
 
 def _in_order(tree: ast.AST) -> Iterator[ast.AST]:

@@ -101,17 +101,6 @@ def test_a_program_that_stays_loaded_receives_the_same(opened: Opened, tmp_path:
         assert (found["nesterov"], found["layers"]) == (truth, [1])
 
 
-def test_what_is_not_there_is_refused(opened: Opened, tmp_path: Path) -> None:
-    with refuses(ConfigurationError, field="working_dir", value="src", remedy="source_dir"):
-        opened(TELL, working_dir="src")
-    (tmp_path / "source" / "src").mkdir()
-    trainer = ScriptTrainer(
-        "train.py", source_dir=tmp_path / "source", hyperparameters={"x": "{data:trian}"}, metric_definitions=[ACCURACY]
-    )
-    with refuses(ConfigurationError, field="'x'", value="{data:trian}", remedy="no channels"):
-        trainer.program({})
-
-
 def test_a_placeholder_without_a_value_fails_the_trial(opened: Opened, tmp_path: Path) -> None:
     program = opened(TELL + "tell(1)")
     with refuses((ConfigurationError, TrialError), field="'x'", value="{hp:lr}", remedy="{hp:epochs}"):

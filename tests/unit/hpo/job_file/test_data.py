@@ -88,7 +88,9 @@ def test_a_missing_file_is_named_by_its_channel(path: Path, tmp_path: Path) -> N
 
 
 def test_a_program_finds_its_own_data_and_names_its_metric(path: Path) -> None:
-    change(path, "trainer", {"type": "script", "entry_point": "train.py", "hyperparameters": {"epochs": 3}})
+    program = {"type": "script", "entry_point": path.name, "source_dir": str(path.parent)}
+    taken = {"booleans": {"updater": "--flag true"}}
+    change(path, "trainer", {**program, "hyperparameters": {"epochs": 3}, "arguments": taken})
     change(path, "tuning.objective_metric_name", "loss")
     change(path, "data", None)
     spec = read_job(path, allow_code=True)

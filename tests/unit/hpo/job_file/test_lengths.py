@@ -28,6 +28,12 @@ tuning:
 """
 
 
+@pytest.fixture(autouse=True)
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "train.py").touch()
+    monkeypatch.chdir(tmp_path)
+
+
 def job(folder: Path, length: str, search: str = SEARCH) -> Path:
     """A job file with a line `length:`, if one is given; it is line 7."""
     path = folder / "job.yaml"

@@ -388,6 +388,29 @@ def test_a_source_that_tells_nothing_tells_nothing(tmp_path: Path, text: str) ->
     assert options_of(tmp_path, "run.sh").options == ()
 
 
+@pytest.mark.parametrize("changed", ["options.py", "conf/config.yaml", "conf/model/small.yaml", "configs/default.py"])
+@pytest.mark.parametrize("there", [True, False])
+def test_options_are_read_again_when_any_of_their_files_changed(tmp_path: Path, changed: str, there: bool) -> None:
+    files = {
+        "train.py": "import hydra, options\nfrom ml_collections import config_flags\n"
+        "config_flags.DEFINE_config_file('config', None, 'help')\n"
+        "@hydra.main(config_path='conf', config_name='config')\ndef main(cfg): ...\n",
+        "options.py": "import argparse\nargparse.ArgumentParser().add_argument('--lr')\n",
+        "conf/config.yaml": "defaults: [{model: small}]\nlr: 1\n",
+        "conf/model/small.yaml": "lr: 1\n",
+        "configs/default.py": "config = dict()\nconfig.lr = 1\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        if there or name != changed:
+            (tmp_path / name).write_text(text)
+    before = options_of(tmp_path, "train.py")
+    assert options_of(tmp_path, "train.py") is before
+    (tmp_path / changed).write_text(files[changed].replace("lr", "depth"))
+    assert options_of(tmp_path, "train.py") != before
+    assert any("depth" in each.name for each in options_of(tmp_path, "train.py").options)
+
+
 def source(folder: Path, text: str) -> Source:
     (folder / "train.py").write_text(text)
     return Source.read(folder, "train.py")

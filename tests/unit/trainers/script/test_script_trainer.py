@@ -42,9 +42,28 @@ def test_what_cannot_be_right_is_refused() -> None:
     )
 
 
-def test_a_program_that_is_not_there_is_said_before_a_gang_starts(tmp_path: Path) -> None:
-    with refuses(ConfigurationError, field="entry_point", value="train.py", remedy=("source_dir", str(tmp_path))):
-        ScriptTrainer("train.py", source_dir=tmp_path).program({})
+def test_files_and_channels_that_are_not_there_are_said_before_a_gang_starts(tmp_path: Path) -> None:
+    def checked(entry_point: str = "train.py", **options: Any) -> Callable[[], object]:
+        return lambda: ScriptTrainer(entry_point, **{"source_dir": tmp_path, **options}).checked({})
+
+    (tmp_path / "train.py").write_text("")
+    checked()()
+    checked(working_dir=tmp_path)()
+    gone = str(tmp_path / "gone")
+    refuses_each(
+        [
+            (checked(source_dir=gone), ("source_dir", gone, "folder")),
+            (checked("gone.py"), ("entry_point", "'gone.py'", "source_dir", str(tmp_path))),
+            (checked("."), ("entry_point", "'.'", "source_dir", str(tmp_path))),
+            (checked(working_dir="gone"), ("working_dir", "'gone'", gone, "absolute path")),
+            (checked(working_dir="train.py"), ("working_dir", "'train.py'", "absolute path")),
+            (checked(hyperparameters={"x": "{data:trian}"}), ("'x'", "{data:trian}", "no channels")),
+            (checked(launcher="run {data:trian} {program}"), ("launcher", "{data:trian}", "no channels")),
+        ],
+        ConfigurationError,
+    )
+    with refuses(ConfigurationError, field="entry_point", value="../train.py", remedy="below it"):
+        packed(tmp_path / "folder", "../train.py")
 
 
 def test_the_record_makes_the_same_trainer(tmp_path: Path) -> None:
