@@ -272,14 +272,14 @@ def _of_objective(
         name: it.
         reported: metrics; None where they are not known.
         channels: the job's; None where they are not known: then its own is taken to be there.
-        scored: whether every metric is reported of every channel but the one that is trained on.
+        scored: whether every metric is reported of every channel.
         of_channel: whether it has to be a channel's.
     """
     try:
         check_objective_name(name, of_channel=of_channel)
         if scored and reported is not None:
-            others = [channel for channel in channels or (name.partition(":")[0],) if channel != "train"]
-            reported = [f"{channel}:{metric}" for channel in others for metric in reported]
+            every = sorted(channels or (name.partition(":")[0],), key=lambda channel: channel == "train")
+            reported = [f"{channel}:{metric}" for channel in every for metric in reported]
         check_objective(name, reported)
     except ConfigurationError as error:
         yield _said(keys, error)

@@ -38,7 +38,7 @@ def make(workers: int = 1, static: dict[str, Any] | None = None, ranges: Any = N
     return HyperparameterTuner(trainer, metric, RANGES if ranges is None else ranges, **{**settings, **options})
 
 
-def rows(labels: list[float] | None = None, columns: str = "yab") -> pd.DataFrame:
+def rows(labels: list[float] | None = None, columns: str = "zab") -> pd.DataFrame:
     values = np.random.default_rng(0).normal(size=(len(labels or range(8)), len(columns)))
     data = pd.DataFrame(values, columns=list(columns))
     data.insert(0, "label", labels if labels is not None else [0.0, 1.0] * 4)

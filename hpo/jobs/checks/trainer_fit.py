@@ -41,8 +41,8 @@ def check_objective(name: str, reported: Sequence[str] | None) -> None:
     channel = name.partition(":")[0]
     if reported and all(each.startswith("train:") for each in reported) and channel != "train":
         raise ConfigurationError(
-            f"objective_metric_name {name!r} is not reported, since there is no channel {channel!r}; give one to "
-            f"fit(), or objective_metric_name={reported[0]!r}"
+            f"objective_metric_name {name!r} is not reported, since there is no channel {channel!r}; give a channel "
+            f"{channel!r} to fit(), or {reported[0]!r}"
         )
     raise ConfigurationError(
         f"objective_metric_name {name!r} is not reported; the trainer reports {', '.join(reported)}"

@@ -150,7 +150,7 @@ def test_wrong_channels_are_refused_before_anything_starts() -> None:
 
     refuses_each(
         [
-            (fit("train.csv"), ("channels", "str", "dict", '"train"')),
+            (fit(7), ("'train'", "int", "DataFrame")),
             (fit({"trian": GOOD}), ("'trian'", '"train"')),
             (fit({"train": GOOD, "a:b": GOOD}), ("channels", "'a:b'", "letters", "digits")),
             (fit({"train": GOOD, 5: GOOD}), ("channels", 5, "letters", "digits")),
@@ -170,18 +170,17 @@ def test_wrong_data_are_refused_before_anything_starts() -> None:
         table = rows().rename(columns={"a": name})
         return fit(table, table)
 
-    other_target = Channel.of(GOOD, name="validation", target="y").expecting(())
+    other_target = Channel.of(GOOD, name="validation", target="z").expecting(())
     refuses_each(
         [
             (fit("no.csv"), ("channel 'train'", "no.csv", "path")),
-            (fit(GOOD, Channel.of(rows(columns="yabc"))), ("channel 'validation'", "'c'", "channel 'train'")),
-            (fit(GOOD, rows(columns="bay")), ("channel 'validation'", "channel 'train'", "order", "'b'", "'y'")),
+            (fit(GOOD, Channel.of(rows(columns="zabc"))), ("channel 'validation'", "'c'", "channel 'train'")),
             (fit(GOOD, rows([1.0] * 8)), ("channel 'validation'", 1, "'validation:auc'", "class", "metric")),
             (fit(GOOD, rows([0.0] * 8)), ("channel 'validation'", 0, "'validation:auc'", "class", "metric")),
             (fit(rows([0.0] * 8)), ("channel 'train'", 0, "'binary:logistic'", "class")),
             (fit(rows([0.0, 2.0])), ("channel 'train'", 2, "'binary:logistic'", 0, 1)),
             (fit(rows([0.0, np.nan])), ("channel 'train'", 1, "NaN")),
-            (fit(GOOD, other_target), ("channel 'validation'", "'y'", "'label'", "channel 'train'")),
+            (fit(GOOD, other_target), ("channel 'validation'", "'z'", "'label'", "channel 'train'")),
             (named("a<5"), ("channel 'train'", "'a<5'", "'<'", "'a_5'")),
             (named("a[0]"), ("channel 'train'", "'a[0]'", "'['", "'a_0_'")),
             (named("0]"), ("channel 'train'", "'0]'", "']'", "'0_'")),
@@ -205,10 +204,10 @@ def test_a_wrong_file_is_refused_before_anything_starts(tmp_path: Path) -> None:
         "one class": (1, "'validation:auc'", "class"),
         "not UTF-8": ("validation.csv", "line 2", "UTF-8"),
         "UTF-16": ("validation.csv", "first line", "UTF-8"),
-        "text": ("validation.csv", "'b'", "'yes'", "line 2", "number"),
+        "text": ("validation.csv", "'b'", "'yes'", "line 2", "categorical"),
         "cut short": ("validation.parquet", "damaged"),
         "directory": ("parts", "directory", ".csv", ".parquet", "pattern"),
-        "other columns": ("2.csv", "4 columns", "label, y, a, c", "1.csv", "label, y, a, b"),
+        "other columns": ("2.csv", "4 columns", "label, z, a, c", "1.csv", "label, z, a, b"),
     }
     refuses_each([(fit(kind), ("channel 'validation'", *each)) for kind, each in names.items()], DataError)
 

@@ -65,7 +65,7 @@ class FirstRows:
     def is_text(self, place: int) -> bool:
         """Whether a column holds text, or a dictionary of it; ISO dates are none."""
         column = self.columns.get(place)
-        if column is None:
+        if column is None or column.null_count == len(column):
             return False
         return holds_text(column.type) and not self.is_date(place)
 

@@ -22,6 +22,7 @@ from trainers.channels.rows import (
     Queries,
     Roles,
     Said,
+    arrow_of,
     as_said,
     check_said,
     checked_roles,
@@ -43,7 +44,7 @@ from trainers.channels.rows import (
     text_problem,
 )
 from trainers.channels.sparse import csr_of, is_sparse
-from trainers.channels.table import DROP, ENCODE, NAME_IT, check_finite, check_labels, count_unlabelled, unique_names
+from trainers.channels.table import DROP, ENCODE, check_finite, check_labels, count_unlabelled, unique_names
 from trainers.errors import ConfigurationError, DataError
 
 
@@ -213,7 +214,7 @@ def _prepared(
             continue
         if not is_number(column.dtype):
             array = _arrow_of(column)
-            if array is None or (is_text(array.type) and kind_of_text(array) is None):
+            if array is None or (is_text(array.type) and kind_of_text(array) is None and array.null_count < len(array)):
                 if columns[place] in named:
                     continue  # Another of the named columns is wrong.
                 values = column.tolist()
@@ -246,15 +247,12 @@ def _identifies(frame: Any, place: int) -> bool:
 
 def _arrow_of(column: Any) -> Any:
     """A column as an Arrow array; None where its values are of several kinds, text among them."""
-    import pyarrow as pa
-
     try:
-        array = pa.Array.from_pandas(column)
-    except pa.ArrowException:
+        return arrow_of(column)
+    except DataError as error:
         if any(isinstance(value, str) for value in column.tolist()):
             return None
-        raise DataError(f"column {str(column.name)!r} holds {column.dtype} values, no numbers; {NAME_IT}") from None
-    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+        raise DataError(f"column {str(column.name)!r}: {error}") from None
 
 
 def _without_sentinel(array: NDArray[Any], places: Sequence[int], preparation: Preparation) -> NDArray[Any]:
@@ -327,15 +325,10 @@ def _labels(labels: Any, preparation: Preparation) -> tuple[NDArray[np.float32],
 
 def _text_labels(values: Any) -> Any:
     """Labels that NumPy and pandas hold as no numbers, as an Arrow array of text, or of true and false."""
-    import pyarrow as pa
-
     try:
-        array = pa.array(values, from_pandas=True)
-    except pa.ArrowException as error:
-        raise DataError(
-            f"the target holds what is neither all numbers nor all text ({error}); write it as one of the two"
-        ) from None
-    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+        array = arrow_of(values)
+    except DataError as error:
+        raise DataError(f"the target: {error}") from None
     if not holds_text(array.type) and not is_number_type(array.type):
         raise DataError(f"the target holds {array.type} values; give numbers, or text, which becomes classes")
     return array if is_number_type(array.type) else text_of(array)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         ZONED as ZONED,
         Preparation as Preparation,
         Problems as Problems,
+        arrow_of as arrow_of,
         checked_missing as checked_missing,
         classes_of as classes_of,
         column_numbers as column_numbers,

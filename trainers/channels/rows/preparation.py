@@ -136,6 +136,23 @@ def identifies(column: Any) -> bool:
     return bool(compute.count_distinct(column).as_py() == len(column))
 
 
+def arrow_of(values: Any) -> Any:
+    """Values that NumPy and pandas hold, as one Arrow array.
+
+    Raises:
+        DataError: they are of several kinds, or of one that Arrow does not have.
+    """
+    import pyarrow as pa
+
+    try:
+        array = pa.array(values, from_pandas=True)
+    except (pa.ArrowException, OverflowError, TypeError) as error:
+        raise DataError(
+            f"values are neither all numbers nor all text ({error}); write them as one of the two"
+        ) from None
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
 def text_of(column: Any) -> Any:
     """An Arrow array of text or of a dictionary of text, as text."""
     import pyarrow as pa
@@ -179,7 +196,10 @@ def column_numbers(column: Any) -> NDArray[Any]:
         try:
             column = column.cast(pa.timestamp("us", zone))
         except pa.ArrowException as error:
-            raise DataError(f"a column of dates holds something else ({error}); write ISO dates") from None
+            raise DataError(
+                f"a column of text holds no ISO dates ({error}); name it in categorical=[...], leave it out with "
+                "drop=[...], or write ISO dates"
+            ) from None
     dates = types.is_date(column.type) or types.is_timestamp(column.type)
     if dates:
         column = column.cast(pa.timestamp("us", getattr(column.type, "tz", None)), safe=False).cast(pa.int64())
@@ -198,8 +218,6 @@ def with_days(frame: Any, dates: Collection[str]) -> Any:
     Raises:
         DataError: a value is no date, naming the row.
     """
-    import pyarrow as pa
-
     found = frame.copy(deep=False)
     for at, name in enumerate(frame.columns):
         if str(name) not in dates or frame.iloc[:, at].dtype.kind in "iuf":
@@ -207,10 +225,8 @@ def with_days(frame: Any, dates: Collection[str]) -> Any:
         column = frame.iloc[:, at]
         column = column.where(column != "", None) if column.dtype.kind not in "M" else column
         try:
-            array = pa.Array.from_pandas(column)
-            array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-            found.isetitem(at, column_numbers(array))
-        except (DataError, pa.ArrowException):
+            found.isetitem(at, column_numbers(arrow_of(column)))
+        except DataError:
             place = _first_no_date(column)
             raise DataError(
                 f"row {frame.index[place] + 1}: column {name!r} holds {column.tolist()[place]!r}, and the model was "
@@ -220,12 +236,10 @@ def with_days(frame: Any, dates: Collection[str]) -> Any:
 
 
 def _first_no_date(column: Any) -> int:
-    import pyarrow as pa
-
     for at, value in enumerate(column.tolist()):
         try:
-            column_numbers(pa.array([value], from_pandas=True))
-        except (DataError, pa.ArrowException):
+            column_numbers(arrow_of([value]))
+        except DataError:
             return at
     return 0
 

@@ -75,7 +75,7 @@ class Roles:
         if target is None and lower:
             place = lower[0]
         else:
-            place = chosen_target(columns) if target is None else place_of("target", target, columns, width)
+            place = place_of("target", chosen_target(columns) if target is None else target, columns, width)
             why = "as it has a usual name" if has_names(columns) else "as the first column is without another"
             taken.append((place, f"target, {why}," if target is None else "target"))
         dropped = tuple(sorted({place_of("drop", one, columns, width) for one in drop}))

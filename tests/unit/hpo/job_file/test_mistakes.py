@@ -123,7 +123,7 @@ def test_what_the_form_does_not_tell_is_said_with_it_and_each_has_its_line(path:
             ("tuning.hyperband.max_resource", "num_round", "trainer.hyperparameters"),
         ),
         ("data.channels.validation.delimiter=;;", ("data.channels.validation.delimiter", "';;'", "character")),
-        ("data.channels={train: {path: a.csv}}", ("'validation:auc'", "'train'", "'validation'", "data.channels")),
+        ("data.channels={train: {path: a.csv}}", ("'validation:auc'", "'train:auc'", "'validation'", "data.channels")),
     ],
 )
 def test_one_mistake_is_one_line(path: Path, change: str, names: tuple[object, ...]) -> None:
