@@ -164,7 +164,7 @@ class GangUp:
         nodes: hex id of each rank's node.
         hosts: name of each rank's machine.
         devices: what each rank computes on, in words: "2 cores", "GPU 0".
-        opening: wall seconds that rank 0 spent by step: "load", "join", "build".
+        opening: wall seconds that rank 0 spent by step: "load", "join", "bins", "build".
     """
 
     gang: str

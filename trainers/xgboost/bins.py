@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trainers.channels import WEIGHT, Coding, PlacedChannel, Table, in_blocks, is_sparse, unframed
-from trainers.errors import DataError, WarmbandError
+from trainers.errors import WarmbandError
 from trainers.xgboost.matrices import (
     BLOCK_BYTES,
     Counter,
@@ -44,7 +44,7 @@ def shared_bins(kind: Kind, rows: Table | Spooled, channel: PlacedChannel, peers
         threads: that this worker holds.
 
     Raises:
-        DataError: rank 0 cannot read the rows again; on every worker.
+        WarmbandError, OSError: rank 0 cannot read the rows again; on every worker.
     """
     add, (_, max_bin) = sum_over(peers.world_size), kind
     numbers = rows.numbers if isinstance(rows, Spooled) else numbers_of(rows.features)
@@ -71,21 +71,22 @@ def shared_bins(kind: Kind, rows: Table | Spooled, channel: PlacedChannel, peers
 
 def _of_one(max_bin: int, channel: PlacedChannel, peers: Peers, threads: int) -> Cuts:
     """XGBoost's cuts of all rows, which rank 0 has it find."""
-    error, found = "", None
+    found: Cuts | Exception | None = None
     if peers.rank == 0:
         try:
             whole = channel.read_whole()
-        except WarmbandError as raised:
-            error = str(raised)
+        except (WarmbandError, OSError) as error:
+            found = error
         else:
             width = int(whole.features.shape[1])
             matrix = made_apart(**as_arguments(whole), max_bin=max_bin, nthread=threads)
             counter = Counter(lambda: [whole], width, np.asarray, np.asarray, whole.said.get(WEIGHT))
             found = within(counter.bounds(), width, *matrix.get_quantile_cut())
-    if error := peers.first(error):
-        raise DataError(error)
-    all_cuts: Cuts = peers.of_first(found)
-    return all_cuts
+    found = peers.of_first(found)
+    if isinstance(found, Exception):
+        raise found
+    assert found is not None, "rank 0 found cuts, or an error"
+    return found
 
 
 def _coding(features: Any) -> Coding:

@@ -26,7 +26,7 @@ Blocks = Callable[[], Iterable[Table]]
 _FINE = 4
 """Cells a bin, at least."""
 _FINER = 4
-"""Into how many parts a cell is divided that is just too heavy. Parts are unlike, and few are too heavy again."""
+"""Parts of a cell that is just too heavy; parts differ in weight, and few of these are too heavy again."""
 _LEAST_PARTS = 16
 _HALVINGS, _INTERVALS_BITS = 10, 20
 """The first intervals: 1,024 a column, and less than two to the power of 20 in all, unless there are more columns."""

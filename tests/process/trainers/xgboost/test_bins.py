@@ -15,8 +15,9 @@ from ray.train import ScalingConfig
 from scipy.sparse import csr_matrix
 
 from tests.support.assignments import assignment
-from tests.support.process_gang import ProcessGang, serve_alone
-from trainers import Channel, XGBoostTrainer
+from tests.support.process_gang import ProcessGang, process_gang, serve_alone
+from trainers import Channel, DataError, XGBoostTrainer
+from trainers.channels import PlacedChannel, Table
 from trainers.gangs.messages import Assignment, Segment
 from trainers.xgboost import bins
 
@@ -109,3 +110,18 @@ def test_few_rows_have_the_bins_that_xgboost_finds_of_them(pair: ProcessGang, tm
     )
     mine = predictions(tmp_path, "model", "files")
     np.testing.assert_allclose(mine, by_hand.predict(xgboost.DMatrix(data)), rtol=0, atol=1e-6)
+
+
+def gone() -> None:
+    """Have rank 0 find no file when it reads all rows."""
+
+    def read_whole(self: PlacedChannel) -> Table:
+        raise DataError("channel 'train': rows.parquet is gone")
+
+    PlacedChannel.read_whole = read_whole  # type: ignore[method-assign]
+
+
+def test_rows_that_rank_0_cannot_read_again_are_an_error_of_all(tmp_path: Path) -> None:
+    with process_gang(2, str(tmp_path)) as started:
+        answers = started.run(program(rows("files", tmp_path), external=False), order(tmp_path, "2"), before=gone)
+    assert ["DataError" in str(answer) and "rows.parquet is gone" in str(answer) for answer in answers] == [True, True]
