@@ -129,7 +129,7 @@ async def refused_without_keys(request: Request) -> Response:
     if not wire.service:
         raise HTTPException(405)
     told = (
-        "this server answers no client of SageMaker's, since it was started without --aws-keys; make a key with `hpo serve "
+        "this server answers no client of SageMaker's, since it was started without --aws-keys; make a key: `hpo serve "
         "key NAME --aws-keys keys.json`, then start `hpo serve --aws-keys keys.json`"
     )
     return wire.refusal(ServiceError("AccessDeniedException", told, 403))
