@@ -87,9 +87,10 @@ def key(
         typer.Option(metavar="FILE", help="The file of access keys; else serve/aws-keys.json in WARMBAND_HOME."),
     ] = None,
 ) -> None:
-    """Make an access key for SageMaker's own clients, and show it.
+    """Make an access key for SageMaker's own clients, and show it once.
 
-    The server reads its file with hpo serve --aws-keys FILE.
+    What is printed are the variables that a client needs. The server reads
+    the file with hpo serve --aws-keys FILE.
     """
     from hpo.serve import Keys, ServeSettings
 
@@ -100,3 +101,8 @@ def key(
         return
     made = keys.add(name, rights)
     typer.echo(f"export AWS_ACCESS_KEY_ID={made.id}\nexport AWS_SECRET_ACCESS_KEY={made.secret}")
+    typer.echo("export AWS_DEFAULT_REGION=us-east-1")
+    for service in ("SAGEMAKER", "CLOUDWATCH", "CLOUDWATCH_LOGS"):
+        typer.echo(f"export AWS_ENDPOINT_URL_{service}=http://127.0.0.1:8900")
+    typer.echo(f"# The address is that of: hpo serve --aws-keys {keys.file}")
+    typer.echo("# For data in MinIO or Ceph, too: export AWS_ENDPOINT_URL_S3=http://HOST:9000")

@@ -304,7 +304,8 @@ def _brief(metric: str, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "best", _best_text(metric, best)
         of = f" of {best['max_resource']}" if "max_resource" in best else ""
         values = ", ".join(f"{name}={short(value)}" for name, value in best["hyperparameters"].items())
-        yield "trial", f"{best['trial']}, at unit {best['resource']}{of}: {values}"
+        model = "; no model: hpo describe says why" if best.get("details", {}).get(NO_MODEL) else ""
+        yield "trial", f"{best['trial']}, at unit {best['resource']}{of}{model}: {values}"
     else:
         yield "best", found["best"][0]
     if overall := found.get("overall best"):

@@ -58,10 +58,16 @@ def make_app(settings: ServeSettings, service: Service | None = None) -> Guard:
 
 
 def _aws(service: Service) -> list[BaseRoute]:
-    """The door of SageMaker's protocol, where there is a file of keys."""
+    """Return the routes of SageMaker's protocol; without a file of keys, one that says which option is missing."""
     settings = service.settings
     if settings.aws_keys is None:
-        return []
+
+        async def refused(request: Request) -> Response:
+            from hpo.serve import aws  # imports botocore, which a server without keys does not need
+
+            return await aws.refused_without_keys(request)
+
+        return [Route("/", refused, methods=["POST"])]
     from hpo.serve import aws
 
     keys = aws.read_keys(settings.aws_keys)

@@ -63,7 +63,7 @@ def test_the_cluster_tutorial_shows_the_plan_of_its_job() -> None:
     plan = lay_out(job["max_jobs"], **job["hyperband"])
     text = page.read_text(encoding="utf-8")
     assert shown_in(text, plan.resource, plan.full_resource, plan.trials, "units", "trials")
-    assert shown_in(text, "units", f"{plan.resource} of {plan.full_resource}")
+    assert shown_in(text, "cost", "units", f"{plan.resource} of {plan.full_resource}")
     for bracket in plan.brackets:
         rungs = "  ->  ".join(f"{size} to {rung}" for size, rung in zip(bracket.sizes, bracket.rungs, strict=True))
         assert f"    {rungs}" in text

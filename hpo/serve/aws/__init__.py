@@ -10,7 +10,7 @@ if TYPE_CHECKING:
         settings_tables as settings_tables,
         start_left_behind as start_left_behind,
     )
-    from hpo.serve.aws.door import AwsDoor as AwsDoor
+    from hpo.serve.aws.door import AwsDoor as AwsDoor, refused_without_keys as refused_without_keys
     from hpo.serve.aws.errors import ServiceError as ServiceError
     from hpo.serve.aws.keys import AccessKey as AccessKey, Keys as Keys, read_keys as read_keys
 

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -119,6 +120,19 @@ class AwsDoor:
         if operation.acts:
             _log.info("%s called %s", key.name, name)
         return answer
+
+
+async def refused_without_keys(request: Request) -> Response:
+    """Return the refusal of a client's call by a server that has no access keys, in the client's own protocol."""
+    body = await request.body()
+    wire = wire_of(request.url.path, request.headers, body, str(uuid.uuid4()))
+    if not wire.service:
+        raise HTTPException(405)
+    told = (
+        "this server answers no client of SageMaker's, since it was started without --aws-keys; make a key: `hpo serve "
+        "key NAME --aws-keys keys.json`, then start `hpo serve --aws-keys keys.json`"
+    )
+    return wire.refusal(ServiceError("AccessDeniedException", told, 403))
 
 
 def _signed(request: Request, body: bytes) -> Signed:

@@ -24,7 +24,7 @@ def printed_line(printed: io.StringIO, start: str) -> str:
 
 
 def test_a_job_forecasts_itself_by_its_probe_and_the_next_by_the_first() -> None:
-    tuner, printed = make(prices=Prices(per_worker_hour=3.6, currency="EUR"))
+    tuner, printed = make(verbose=True, prices=Prices(per_worker_hour=3.6, currency="EUR"))
     tuner.fit(CHANNELS, job_name="first")
     mentions(printed_line(printed, "Probe: "), "billed", "worker-seconds", "EUR")
     summary = tuner.describe()["Summary"]

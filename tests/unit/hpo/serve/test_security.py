@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from hpo.serve import ServeSettings, Tokens
 from hpo.serve.security import Rates, Sessions
-from tests.support.refusals import refuses
+from tests.support.refusals import mentions, refuses
 from trainers.errors import ConfigurationError
 
 
@@ -145,3 +145,13 @@ def test_wrong_settings_are_named() -> None:
         ServeSettings(port=99999)
     assert not ServeSettings(host="0.0.0.0").on_loopback
     assert ServeSettings(host="::1").on_loopback
+
+
+def test_a_client_of_sagemakers_is_told_the_option_that_the_server_lacks(client: TestClient) -> None:
+    called = {"X-Amz-Target": "SageMaker.ListHyperParameterTuningJobs", "Content-Type": "application/x-amz-json-1.1"}
+    answer = client.post("/", headers=called, content="{}")
+    assert answer.status_code == 403
+    told = answer.json()
+    assert told["__type"].endswith("AccessDeniedException")
+    mentions(told.get("message") or told["Message"], "--aws-keys", "hpo serve key NAME")
+    assert client.post("/", content="{}").status_code == 405, "somebody else is told nothing of it"

@@ -31,8 +31,12 @@ def test_a_key_is_made_shown_and_removed(tmp_path: Path) -> None:
         read_keys(file)
     shown = dict(
         line.removeprefix("export ").split("=")
-        for line in hpo("serve", "key", "alice", "--aws-keys", str(file)).split("\n")[:2]
+        for line in hpo("serve", "key", "alice", "--aws-keys", str(file), columns=300).splitlines()
+        if line.startswith("export ")
     )
+    assert shown["AWS_DEFAULT_REGION"]
+    for service in ("SAGEMAKER", "CLOUDWATCH", "CLOUDWATCH_LOGS"):
+        assert shown[f"AWS_ENDPOINT_URL_{service}"] == "http://127.0.0.1:8900"
     made = read_keys(file).find(shown["AWS_ACCESS_KEY_ID"])
     assert made is not None
     assert (made.name, made.rights, made.secret) == ("alice", "act", shown["AWS_SECRET_ACCESS_KEY"])
