@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trainers import storage
-from trainers.details import NO_MODEL, WARNINGS
+from trainers.details import KNOWN_LENGTH, NO_MODEL, WARNINGS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -229,18 +229,22 @@ def details_text(details: Mapping[str, Any]) -> str:
     """A trial's details beside its metrics, in a line; those that would make a long one are left out."""
     parts = [_communication_text(details["communication"])] if "communication" in details else []
     parts += [f"profile {masked(details['profile']['trace'])}"] if "profile" in details else []
-    parts += [no_model_text()] if details.get(NO_MODEL) else []
+    parts += [no_model_text(details)] if details.get(NO_MODEL) else []
     apart = ("communication", "profile", WARNINGS, NO_MODEL)
     others = {name: value for name, value in details.items() if name not in apart}
     return ", ".join(part for part in (*parts, _plain_details(others)) if part)
 
 
-def no_model_text() -> str:
-    """The text for a trial whose program left no model."""
-    return (
-        "no model: the program wrote nothing to SM_MODEL_DIR; let it save its model there before it ends, and give the "
-        "trainer's length, so that a trial comes to that end"
-    )
+def no_model_text(details: Mapping[str, Any]) -> str:
+    """The text for a trial whose program left no model.
+
+    Args:
+        details: of the trial, which tell whether the trainer knows the program's length.
+    """
+    text = "no model: the program wrote nothing to SM_MODEL_DIR; let it save its model there before it ends"
+    if details[NO_MODEL] == KNOWN_LENGTH:
+        return text
+    return f"{text}, and give the trainer's length, so that a trial comes to that end"
 
 
 def communication_share(measured: Mapping[str, Any]) -> float | None:

@@ -1,7 +1,8 @@
 """Keys of a trial's details: facts beside its metrics, which its gang notes, and which jobs and pages tell."""
 
 NO_MODEL = "no_model"
-"""Whether the program has left nothing in `SM_MODEL_DIR`."""
+"""Whether the program has left nothing in `SM_MODEL_DIR`; `KNOWN_LENGTH` for one that was left to its own end."""
+KNOWN_LENGTH = "length known"
 TRAINED_AGAIN = "units_trained_again"
 """How many units a trial trained that it had before, since it began again, or went on from before its rung."""
 WENT_ON_FROM = "went_on_from_unit"

@@ -114,7 +114,7 @@ class Progress:
             )
         if run.details.get(NO_MODEL) and status_of(run) == "Completed" and not self._told_no_model:
             self._told_no_model = True
-            self.say(f"warning: {run.id} has {no_model_text()}")
+            self.say(f"warning: {run.id} has {no_model_text(run.details)}")
         for kind, text in run.details.get(WARNINGS, {}).items():
             if kind not in self._warned:
                 self._warned.add(kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from heapq import nlargest
@@ -24,6 +25,8 @@ _File = tuple[int, str]
 """The watch of a folder, and a name in it."""
 LOOKED_AT = 200
 """Files that are looked at while a program runs, and newest files that are noted."""
+MOST_LOOKING = 0.01
+"""The part of a program's time that looks at its files may take while no pause is near."""
 NO_CHECKPOINTS = (".log", ".lock", ".pid", ".csv", ".tsv", ".jsonl")
 """How the names of files end that programs open for other reasons."""
 
@@ -131,14 +134,28 @@ class CheckpointWrites:
     Args:
         folder: of checkpoints, before the program starts.
         noted: the unit at which each file that is there was written, by its path in the folder.
+        clock: returns the seconds that looking takes from.
     """
 
-    def __init__(self, folder: Path, noted: Mapping[str, float]) -> None:
-        self._folder, self._noted = folder, noted
+    def __init__(self, folder: Path, noted: Mapping[str, float], clock: Callable[[], float] = time.monotonic) -> None:
+        self._folder, self._noted, self._clock = folder, noted, clock
         self._before = dict(self._times())
+        self._next = clock()
 
-    def newest(self) -> float | None:
-        """Return when a file was written last, of the first `LOOKED_AT`; None if none was."""
+    def newest(self, *, surely: bool = True) -> float | None:
+        """Return when a file was written last, of the first `LOOKED_AT`; None if none was.
+
+        Args:
+            surely: look at any price. Otherwise looking takes `MOST_LOOKING` of the time, and the answer may be None.
+        """
+        began = self._clock()
+        if not surely and began < self._next:
+            return None
+        newest = self._newest()
+        self._next = began + (self._clock() - began) / MOST_LOOKING
+        return newest
+
+    def _newest(self) -> float | None:
         times = (at for path, at in islice(self._times(), LOOKED_AT) if self._before.get(path) != at)
         return max(times, default=None)
 

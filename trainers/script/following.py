@@ -36,6 +36,8 @@ AHEAD_SECONDS = 5.0
 """How long a program may go on behind its rung, whose units are shorter than a checkpoint takes to be seen."""
 AGAIN_SECONDS = 10.0
 """How often the driver is told of a program that trains units again; it takes a silent one for one that hangs."""
+NEAR_UNITS = 3
+"""Units around its rung at which a program's checkpoints are looked at after each value."""
 OTHERS_SECONDS = 2.0
 """How long other parts may take to say why a program reported nothing."""
 TAKEN = ("EADDRINUSE", "Address already in use", "address already in use", "errno: 98", "LightGBMError: Binding port")
@@ -235,36 +237,44 @@ class Leader:
 
     def _warn(self) -> None:
         """Add the warnings about steps, processes and the length to the details."""
-        if guess := self._units.guess():
-            self.followed.warn("units", guess)
-        if counter := self._units.jump():
-            self.followed.warn(
-                "steps",
-                "the program's steps begin above 1, or jump: units before its first step, or between two steps, have "
-                f"the values of the later one; say which steps are units: {counter}",
-            )
-        if printing := self._others():
-            self.followed.warn("other_ranks", others_print(printing, next(iter(printing.values())), too=True))
-        if line := self._printing.twins.line:
-            self.followed.warn("twins", twins_print(line))
-        if line := self._printing.twins.bar:
-            self.followed.warn("bar", bar_prints(line))
-        if said := self._units.without_numbers():
-            self.followed.warn("no_number", said)
-        length, reported = max(self._ends_at or 0, self._assignment.stop), self._units.reached
-        if self.followed.ended and 2 * reported <= length:
-            self.followed.warn(
-                "length",
-                f"the program ended by itself after {reported} of {length} units, and its last values count for the "
-                "others: if it reports once in many steps, give its length in reports",
-            )
+        twins = self._printing.twins
+        texts = {
+            "units": self._units.guess(),
+            "steps": _jump_text(self._units.jump()),
+            "other_ranks": self._others_text(),
+            "twins": twins_print(twins.line) if twins.line else "",
+            "bar": bar_prints(twins.bar) if twins.bar else "",
+            "no_number": self._units.without_numbers(),
+            "length": self._longer_text() or self._shorter_text(),
+        }
+        for kind, text in texts.items():
+            if text:
+                self.followed.warn(kind, text)
+
+    def _others_text(self) -> str:
+        printing = self._others()
+        return others_print(printing, next(iter(printing.values())), too=True) if printing else ""
+
+    def _longer_text(self) -> str:
+        """Return the warning about a program that reported more units than its length; empty for others."""
         further = self.followed.ahead[-1].step if self.followed.ahead else 0
-        if self._ends_at and further > self._ends_at and not (self._units.gives_steps or self._printing.twins.bar):
-            self.followed.warn(
-                "length",
-                f"the program reported more than the {self._ends_at} units of its length, and was ended there: let it "
-                "print the metric once a unit, and its step with it, or give its length in reports",
-            )
+        known = self._units.gives_steps or self._printing.twins.bar
+        if not self._ends_at or further <= self._ends_at or known:
+            return ""
+        return (
+            f"the program reported more than the {self._ends_at} units of its length, and was ended there: let it "
+            "print the metric once a unit, and its step with it, or give its length in reports"
+        )
+
+    def _shorter_text(self) -> str:
+        """Return the warning about a program that ended before half of its length; empty for others."""
+        length, reported = max(self._ends_at or 0, self._assignment.stop), self._units.reached
+        if not self.followed.ended or 2 * reported > length:
+            return ""
+        return (
+            f"the program ended by itself after {reported} of {length} units, and its last values count for the "
+            "others: if it reports once in many steps, give its length in reports"
+        )
 
     def _others(self) -> dict[str, str]:
         if metric := self._printing.unread.metric:
@@ -331,8 +341,8 @@ class Leader:
                 counted = self._units.take(reading)
                 if self._units.values > values:
                     self._heard = time.monotonic()
-                    if reading.step is None and (written := self._writes.newest()) is not None:
-                        self._units.times.wrote(written)
+                    if reading.step is None:
+                        self._look_for_writes()
                     self._tell_again(counted)
                 for each in counted:
                     if (verdict := self._count(each)) is not None:
@@ -343,6 +353,12 @@ class Leader:
         except ConfigurationError as error:
             return Verdict(error=str(error), of_job=isinstance(error, JobError))
         return None
+
+    def _look_for_writes(self) -> None:
+        """Note when a checkpoint file was written last; the units before a pause are those that have to be known."""
+        near = abs(self._units.reached - self._assignment.stop) <= NEAR_UNITS
+        if (written := self._writes.newest(surely=near)) is not None:
+            self._units.times.wrote(written)
 
     def _count(self, units: Counted) -> Verdict | None:
         """Notes units; those behind its rung are the trial's next."""
@@ -506,6 +522,16 @@ class Leader:
         others = f"; worker {', '.join(ended)} had ended" if ended else ""
         said = f"{waits}{others}: {self._missing()}; give a larger report_timeout_s if it is as slow as that"
         return Verdict(error="\n".join([said, *last_words(self._process.tail)]))
+
+
+def _jump_text(counter: str) -> str:
+    """Return the warning about steps that begin late or jump; empty without a counter for them."""
+    if not counter:
+        return ""
+    return (
+        "the program's steps begin above 1, or jump: units before its first step, or between two steps, have the "
+        f"values of the later one; say which steps are units: {counter}"
+    )
 
 
 def _turns(process: Process) -> bool:

@@ -30,9 +30,8 @@ _WORD = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_.,+-\xe
 """Bytes within numbers and words; the last three are the minus sign of typesetting."""
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 """Colours, movements of the cursor and titles, as terminals take them."""
-
-
 _PARTS = re.compile(r"[\r\n\b]+")
+"""What separates the parts of a line: each part stood on the terminal by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from trainers import steady
 from trainers.channels import FETCH_SECONDS, PlacedChannel
 from trainers.checkpoint import UNKNOWN, File, Manifest
-from trainers.details import NO_MODEL
+from trainers.details import KNOWN_LENGTH, NO_MODEL
 from trainers.errors import CheckpointError, DivergedError, JobError, StorageError, TrialError, UnsavedError, is_away
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never, one_line
 from trainers.process import Scratch
@@ -148,7 +148,8 @@ class ScriptProgram:
             if session.context.rank == 0:
                 empty = not holds_files(Path(folders.model))
                 if (empty and not assignment.goes_on) or (lacked and not empty):
-                    followed.details[NO_MODEL] = empty
+                    known = self._settings.length.of(assignment.hyperparameters) is not None
+                    followed.details[NO_MODEL] = KNOWN_LENGTH if empty and known else empty
             manifest = self._saved(checkpoint, folders, noted)
             if session.standing is not None:
                 session.standing.wait(assignment, checkpoint, noted)

@@ -171,3 +171,11 @@ def test_the_printed_keys_train_the_winner_again(tmp_path: Path) -> None:
     again = TrainingJob(trainer, storage_path=str(tmp_path / "again"), store=made.store, console=False)
     again.fit(None, job_name="again")
     assert again.curve()["accuracy"].iloc[-1] == pytest.approx(best["value"])
+
+
+def test_a_program_without_a_model_is_not_told_to_give_a_length_that_is_known(tmp_path: Path) -> None:
+    made = job(tmp_path, ITERATIONS, {"max_iters": 400}, trainer={"length": 5}, strategy="Random")
+    made.fit()
+    assert made.tuner.describe()["Summary"]["best"]["details"]["no_model"] == "length known"
+    assert not missing_names(made.printed, "no model", "SM_MODEL_DIR")
+    assert "trainer's length" not in made.printed

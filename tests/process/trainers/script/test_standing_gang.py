@@ -29,7 +29,7 @@ def test_all_processes_of_a_program_go_on_together(
 ) -> None:
     ranks = gang.run(lambda: made(tmp_path, launcher, processes), *rungs(tmp_path, 1, 3, 6))
     assert values(*ranks[0]) == [(step, step) for step in range(1, 7)]
-    assert [segment.details for segment in ranks[0]] == [{}, {}, {"no_model": True}]
+    assert [segment.details for segment in ranks[0]] == [{}, {}, {"no_model": "length known"}]
     assert len(started(tmp_path)) == 2 * processes
     until(lambda: not alive(tmp_path))
 
