@@ -62,6 +62,16 @@ class Gap:
         return f"{self._size} or {errors:.1f} standard errors of {self.which}{doubt}"
 
     @property
+    def verdict(self) -> str:
+        """The sentence without its reasons."""
+        match self.outcome:
+            case "gain":
+                return f"tuning made a gain of {self._size}"
+            case "worse":
+                return "tuning found nothing better"
+        return "tuning made no difference"
+
+    @property
     def sentence(self) -> str:
         """What tuning came to, where `value` is of the best trial and `other` of the un-tuned run."""
         match self.outcome:
@@ -102,5 +112,6 @@ class Gap:
             "outcome": self.outcome,
             "difference": self.value - self.other,
             "standard_error": self.known_error,
+            "verdict": self.verdict,
             "sentence": self.sentence,
         }

@@ -311,9 +311,12 @@ def _brief(metric: str, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if overall := found.get("overall best"):
         yield "overall", "; ".join(overall)
     if untuned := found.get("un-tuned"):
-        first = summary["untuned"]
-        reached = [f"{_scores(metric, first)} after {count(first['resource'], 'unit')}"] if "value" in first else []
-        yield "un-tuned", "; ".join([*(reached or untuned[:1]), *untuned[1:]])
+        first, gain = summary["untuned"], summary.get("gain")
+        reached = (
+            f"{_scores(metric, first)} after {count(first['resource'], 'unit')}" if "value" in first else untuned[0]
+        )
+        is_best = ["it is the job's result"] if best and best["trial"] == UNTUNED else []
+        yield "un-tuned", "; ".join([reached, *([gain["verdict"]] if gain else []), *is_best])
     yield "cost", cost_text(summary)
     yield "trials", "; ".join(words for _, words in _trials(summary))
 
