@@ -47,7 +47,7 @@ PUBLIC = {"hpo", "hpo.record", "hpo.report", "hpo.strategies", "hpo.trackers", "
 
 NOT_RUN = {
     "needs a cluster, a server or a cloud account": 37,
-    "takes minutes": 30,
+    "takes minutes": 31,
     "is a reference, whose commands are parsed": 29,
     "needs a container engine": 2,
     "downloads data": 2,

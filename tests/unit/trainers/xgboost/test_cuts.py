@@ -87,9 +87,8 @@ def test_cuts_do_not_depend_on_who_has_which_rows(data: st.DataObject) -> None:
     features = data.draw(arrays.arrays(np.float32, shape, elements=NUMBERS))
     weights = data.draw(st.none() | arrays.arrays(np.float32, rows, elements=WEIGHTS))
     max_bin, ranks = data.draw(st.integers(2, 8)), data.draw(st.integers(1, 3))
-    rank_of = np.array(data.draw(st.lists(st.integers(0, ranks - 1), min_size=rows, max_size=rows)))
-    block_of = np.array(data.draw(st.lists(st.integers(0, 2), min_size=rows, max_size=rows)))
-    order = np.array(data.draw(st.permutations(range(rows))))
+    random = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    rank_of, block_of, order = random.integers(0, ranks, rows), random.integers(0, 3, rows), random.permutation(rows)
     sparse = data.draw(st.booleans())
 
     def shard(rank: int) -> list[Table]:
