@@ -12,6 +12,7 @@ from trainers.channels.rows import (
     DATE,
     TRUTH,
     ZONED,
+    first_text,
     holds_text,
     identifies,
     is_date,
@@ -129,20 +130,12 @@ class FirstRows:
         return self.files.columns[place] if self.files.columns else place
 
     def _example(self, place: int) -> str:
-        """The first value that is no number, and where it stands."""
+        """The first value that is neither a number nor a date, and where it stands."""
         values = self.columns[place].to_pylist()
-        at = next(at for at, value in enumerate(values) if value is not None and not _is_number(value))
+        at = first_text(values)
         if self.files.kind == "parquet":
             return f"{values[at]!r} in row {at + 1}"
         return f"{values[at]!r}{self.files.where(self.files.files[0], at + 1)}"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _csv_block(files: Files, file: File) -> dict[int, Any]:

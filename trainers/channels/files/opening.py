@@ -118,6 +118,8 @@ def open_files(
     identifiers: tuple[int, ...] = ()
     if has_names(columns):
         identifiers = first.identifiers(place for place in roles.features(width) if place not in kept)
+    if len(identifiers) == len(roles.features(width)):
+        identifiers = ()  # They are all that there is to learn from.
     roles = replace(roles, dropped=tuple(sorted({*roles.dropped, *identifiers})))
     features = roles.features(width)
     text_labels = known and first.is_text(roles.target if roles.target is not None else -1)

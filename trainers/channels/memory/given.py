@@ -30,6 +30,7 @@ from trainers.channels.rows import (
     coded_features,
     column_numbers,
     distinct,
+    first_text,
     gathered_roles,
     has_names,
     holds_text,
@@ -202,6 +203,7 @@ def _prepared(
     found: tuple[int, ...] = ()
     if has_names(columns):
         found = tuple(place for place in features if place not in kept and _identifies(frame, place))
+        found = found if len(found) < len(features) else ()  # They are all that there is to learn from.
     roles = replace(roles, dropped=tuple(sorted({*roles.dropped, *found})))
     features = roles.features(width)
     preparation = Preparation(missing=chosen.missing, identifiers=found)
@@ -218,7 +220,7 @@ def _prepared(
                 if columns[place] in named:
                     continue  # Another of the named columns is wrong.
                 values = column.tolist()
-                at = next(at for at, value in enumerate(values) if isinstance(value, str))
+                at = first_text(values)
                 text[columns[place]] = f"{values[at]!r} in row {at + 1}"
                 continue
             if is_text(array.type) or is_date(array.type):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         checked_missing as checked_missing,
         classes_of as classes_of,
         column_numbers as column_numbers,
+        first_text as first_text,
         gathered_roles as gathered_roles,
         holds_text as holds_text,
         identifies as identifies,

@@ -259,6 +259,26 @@ def is_date(kind: Any) -> bool:
     return bool(types.is_date(kind) or types.is_timestamp(kind))
 
 
+def first_text(values: Sequence[Any]) -> int:
+    """Return the place of the first value that is neither a number nor an ISO date; else of the first text.
+
+    Args:
+        values: of a column, with text among them.
+    """
+    texts = [at for at, value in enumerate(values) if isinstance(value, str) and not _reads_as_number(value)]
+    odd = (at for at in texts if not re.match(_DATE, values[at]))
+    some = next((at for at, value in enumerate(values) if isinstance(value, str)), 0)
+    return next(odd, texts[0] if texts else some)
+
+
+def _reads_as_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def text_problem(text: Mapping[str | int, str], target_known: bool = True) -> DataError:
     """The error about all columns of text that nobody says what to do with.
 

@@ -35,11 +35,11 @@ def test_margins_are_one_an_output(
     frame = FRAME[["of_three" if hyperparameters is CLASSES else "y", "a", "m0", "m1"]]
     frame.to_parquet(path := str(tmp_path / "rows.parquet"))
     sources = {
-        "frame": lambda: Channel.of(frame[[frame.columns[0], *np.ravel(said["base_margin"]), "a"]], **said),
+        "frame": lambda: Channel.of(frame[[frame.columns[0], *np.ravel(said["base_margin"]), "a"]], target=0, **said),
         "parts": lambda: Channel.of(
             (frame[["a"]], frame.iloc[:, 0], {"base_margin": frame[said["base_margin"]].to_numpy()})
         ),
-        "parquet": lambda: Channel.of(path, **said),
+        "parquet": lambda: Channel.of(path, target=0, **said),
     }
     with refuses(ConfigurationError, field=("'train'", "base_margin", *names)):
         trainer.checked({"train": sources[kind]()})

@@ -137,3 +137,18 @@ def test_channels_that_are_no_rows_are_told_of_and_others_looked_into(folder: Pa
     job.write_text(text.replace("VALIDATION", ""))
     with refuses(ConfigurationError, field=(str(job), "train"), value="Examples.images", remedy=("20", "2")):
         channels_of([str(job)], {}, None, allow_code=True)
+
+
+def test_a_table_as_it_comes_is_told_with_what_becomes_of_it(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text(
+        "user_id,since,plan,age,left\n"
+        + "".join(
+            f"{row},2024-01-{row + 1:02},{'ab'[row % 2]},{-999 if row % 3 else 30},{['yes', 'no'][row % 2]}\n"
+            for row in range(20)
+        )
+    )
+    path = str(tmp_path / "rows.csv")
+    said = printed(path, "--target", "left", "--categorical", "plan", "--missing", "-999")
+    mentions(said, "predicts left, 2 classes (no, yes)", "keep=['user_id']", "'since'", "-999", "no (50.0%)")
+    kept = printed(path, "--target", "left", "--categorical", "plan", "--drop", "since", "--keep", "user_id")
+    mentions(kept, "'since' is left out", "3 features")

@@ -84,10 +84,10 @@ def test_rows_are_those_of_local_files(s3: str, through: Proxy, name: str) -> No
 def test_a_rank_fetches_the_row_groups_that_it_needs(s3: str, through: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trainers.channels.files.files.QUICK_BYTES", 1 << 20)
     content = wide_parquet()
-    channel = Channel.of(through.uri(put(s3, "groups.parquet", content)))
+    channel = Channel.of(through.uri(put(s3, "groups.parquet", content)), target=0)
     assert sum(size for _, size in through.got) < len(content) / 10, "its foot alone says what is in it"
     through.got.clear()
-    assert channel.look() is None
+    assert channel.source.look() is None
     for rank in range(4):
         through.got.clear()
         assert len(channel.read(rank, 4).labels) == 25_000
@@ -164,7 +164,7 @@ def test_what_a_job_loses_is_one_error_at_once(
 
 
 def test_a_key_that_expires_in_the_middle_of_a_file(s3: str, through: Proxy) -> None:
-    channel = Channel.of(through.uri(put(s3, "middle.parquet", wide_parquet())))
+    channel = Channel.of(through.uri(put(s3, "middle.parquet", wide_parquet())), target=0)
     fetches = 0
 
     def expires(method: str, path: str) -> tuple[int, str] | None:

@@ -68,9 +68,9 @@ def test_a_rank_fetches_the_row_groups_that_it_needs(google: GoogleStorage, monk
     table = pa.table({f"x{at}": values[:, at] for at in range(10)})
     parquet.write_table(table, buffer, row_group_size=25_000, use_dictionary=False, compression=None)
     content = buffer.getvalue()
-    channel = Channel.of(put(google, "groups.parquet", content))
+    channel = Channel.of(put(google, "groups.parquet", content), target=0)
     google.answer()
-    assert channel.look() is None
+    assert channel.source.look() is None
     for rank in range(4):
         google.answer()
         assert len(channel.read(rank, 4).labels) == 25_000

@@ -147,6 +147,12 @@ def test_identifiers_are_left_out_unless_they_are_kept(kind: str, tmp_path: Path
     assert again.read_whole().feature_names == ("userId", "x"), "a value is there twice"
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_identifiers_stay_where_there_is_nothing_else_to_learn_from(kind: str, tmp_path: Path) -> None:
+    table = pd.DataFrame({"y": [0, 1, 0], "row_id": [1, 2, 3]})
+    assert Channel.of(source(kind, tmp_path, table)).read_whole().feature_names == ("row_id",)
+
+
 def test_an_index_that_pandas_wrote_is_left_out(tmp_path: Path) -> None:
     table = pd.DataFrame({"x": [5, 6, 7], "y": [0, 1, 0]})
     assert Channel.of(source("csv", tmp_path, table, index=True)).read_whole().feature_names == ("x",)
@@ -219,6 +225,26 @@ def test_all_problems_of_a_table_are_told_at_once(kind: str, tmp_path: Path) -> 
             {name: Channel.of(TABLE, name=name, **SAID) for name in ("test",)}
             | {name: TABLE.rename(columns={"churned": "y"}) for name in ("train", "validation")}
         )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_value_that_is_no_date_is_shown_of_a_column_of_dates(kind: str, tmp_path: Path) -> None:
+    table = TABLE.assign(signup_date=["2024-01-31", "soon"] * (ROWS // 2))
+    with refuses(DataError, field="'signup_date'", value="'soon'", remedy="drop"):
+        Channel.of(source(kind, tmp_path, table), **SAID)
+
+
+def test_columns_without_a_value_are_missing_numbers(tmp_path: Path) -> None:
+    table = pd.DataFrame({"x": [1, 2, 3], "note": pd.array([None] * 3, "string"), "y": [0, 1, 0]})
+    for kind in KINDS:
+        assert np.isnan(Channel.of(source(kind, tmp_path, table)).read_whole().features[:, 1]).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_true_and_false_may_be_missing(kind: str, tmp_path: Path) -> None:
+    table = pd.DataFrame({"x": [True, None, False], "y": [0, 1, 0]})
+    found = Channel.of(source(kind, tmp_path, table)).read_whole().features[:, 0]
+    np.testing.assert_array_equal(found, [1, np.nan, 0])
 
 
 def test_wrong_arguments_are_errors() -> None:
