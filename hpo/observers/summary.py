@@ -358,7 +358,7 @@ def show_code(name: str, summary: dict[str, Any], store: str | None = None, *, s
     hint = ", with the store's URL in WARMBAND_STORE" if secret else ""
     attached = as_attached(name, trainer, None if secret else store, strategy=strategy)
     parts = [
-        (f"{best['trial']} in a job file, under trainer:", as_yaml(trainer, indent="  ")),
+        (f"{run_name(best['trial'])} in a job file, under trainer:", as_yaml(trainer, indent="  ")),
         ("the same in Python:", as_python(trainer)),
     ]
     if best.get("command"):

@@ -33,6 +33,7 @@ from hpo import (
     IntegerParameter,
     StrategyConfig,
 )
+from hpo.record import Store, best_trial, split
 from tests.support import boosting
 from tests.support.exact_torch_job import train
 from trainers import ParameterServerTrainer, ScalingConfig, TorchTrainer, TrainContext, Trainer, XGBoostTrainer
@@ -238,9 +239,13 @@ def answer(name: str, folder: Path, **options: Any) -> dict[str, Any]:
     rows = analytics.dataframe().to_dict("records")
     names = [row["TrainingJobName"] for row in rows]
     tuned = list(job.ranges)
+    with Store({**settings, **job.options, **options}["store"]) as store:
+        trials, _ = split(store.trials(name))
+        best = best_trial(store.job(name), trials)
+    assert best is not None, "a trial has a value"
     return {
         "status": tuner.describe()["HyperParameterTuningJobStatus"],
-        "winner": names.index(tuner.best_training_job()),
+        "winner": names.index(best.trial_id),
         "trials": [trial(row, tuned, analytics.curve(row["TrainingJobName"]), objective) for row in rows],
     }
 

@@ -35,8 +35,8 @@ def test_a_job_whose_every_trial_fails_is_failed_with_the_trainers_words() -> No
     name = tuner.latest_tuning_job.name
     mentions(str(raised.value), name, f"{name}-000")
     assert tuner.describe()["HyperParameterTuningJobStatus"] == "Failed"
-    with refuses(WarmbandError, field=("best", name)):
-        tuner.best_training_job()
+    assert tuner.best_training_job() == "untuned"  # It has trained, and has a model.
+    assert tuner.best_estimator().model().num_boosted_rounds() > 0
 
 
 class Eager(HyperparameterTuner):

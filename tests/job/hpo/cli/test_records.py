@@ -20,7 +20,7 @@ from hpo.record.store import JobRow, Store
 from hpo.record.tables import LOST_AFTER
 from tests.support.calls import calls_of
 from tests.support.lines import line_with
-from tests.support.listed import hpo, job, spec
+from tests.support.listed import hpo, job, spec, with_untuned
 from tests.support.refusals import mentions
 from tests.support.rows import silence
 
@@ -41,6 +41,21 @@ def test_jobs_are_listed_newest_first(store: Store) -> None:
     assert (old["BestObjectiveValue"], old["BilledWorkerSeconds"]) == (0.75, 10.5)
     assert least["Strategy"] == "Random"
     assert old["TrainingJobStatusCounters"]["NonRetryableError"] == 1
+
+
+def test_an_untuned_run_that_is_better_is_the_result(store: Store) -> None:
+    with_untuned(store, "worse", 0.8)
+    with_untuned(store, "better", 0.745)
+    page = hpo("describe", "worse", columns=120)
+    mentions(line_with(page, "best", "0.80000"), "the un-tuned run")
+    mentions(line_with(page, "best trial"), "worse-001", "0.75000")
+    mentions(line_with(page, "tuning"), "nothing better", "0.0500", 5.0)
+    page = hpo("describe", "better", columns=120)
+    mentions(line_with(page, "best", "0.75000"), "better-001")
+    mentions(line_with(page, "tuning"), "no difference", "0.0050", "0.0100")
+    found = {each["HyperParameterTuningJobName"]: each for each in json.loads(hpo("jobs", "--json"))}
+    assert {name: each["BestObjectiveValue"] for name, each in found.items()} == {"worse": 0.8, "better": 0.75}
+    assert json.loads(hpo("describe", "worse", "--json"))["Gain"]["outcome"] == "worse"
 
 
 PRICED = {"tariff": {"per_worker_hour": 360.0, "currency": "EUR"}}
