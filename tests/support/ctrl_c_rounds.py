@@ -28,7 +28,7 @@ SECONDS = 300.0
 ENDLESS, SHORT = 5000, 2
 """Trials of a job that is stopped, and of one that ends by itself."""
 
-LAST_WORDS = f"To look again: hpo describe {NAME}"
+LAST_WORDS = f"hpo describe {NAME}"
 AGAIN = "Ctrl-C again stops now"
 
 

@@ -25,7 +25,7 @@ def rows(folder: Path, name: str = "job") -> list[TrialRow]:
 
 def test_a_third_of_each_rung_goes_on_and_what_depends_on_timing_is_said(tmp_path: Path) -> None:
     said = io.StringIO()
-    made = tuner(tmp_path, console=Console(file=said, width=200))
+    made = tuner(tmp_path, console=Console(file=said, width=200), verbose=True)
     made.fit(CHANNELS, job_name="job")
     found = rows(tmp_path)
     assert [sum(row.resource >= rung for row in found) for rung in (1, 3, 9)] == [9, 3, 1]

@@ -114,7 +114,7 @@ def test_a_limit_of_money_ends_the_job_with_what_it_has() -> None:
     closing = entries[-1].worker_seconds if not entries[-1].trial_id else 0.0
     assert 2.0 <= cost["total"] <= 2.0 + max(billed.values()) + closing + 1.0
     assert cost["total"] == pytest.approx(sum(entry.worker_seconds for entry in entries))
-    line_with(printed.getvalue(), f"{cost['total']:.2f} EUR", "starting")
+    line_with(printed.getvalue(), f"{cost['total']:.2f} EUR", "worker-seconds", "units")
     again = HyperparameterTuner.attach(described["HyperParameterTuningJobName"])
     assert (again.prices, again.max_cost) == (prices, 2.0)
 
@@ -173,7 +173,7 @@ def test_callbacks_follow_the_job_and_cannot_break_it() -> None:
 
 def test_the_best_checkpoints_stay_and_the_others_go(tmp_path: Path) -> None:
     folder = tmp_path / "jobs"
-    tuner, printed = make(num_to_keep=3, storage_path=str(folder))
+    tuner, printed = make(num_to_keep=3, storage_path=str(folder), verbose=True)
     tuner.fit(CHANNELS)
     name = tuner.latest_tuning_job.name
     frame = tuner.analytics().dataframe().sort_values("FinalObjectiveValue", ascending=False)

@@ -12,6 +12,7 @@ import yaml
 from ray.tune.schedulers import ASHAScheduler, HyperBandScheduler
 
 from hpo import HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
+from hpo.observers.summary import show_code
 from tests.support.refusals import mentions, missing_names, refuses
 from tests.support.script_job import ScriptJob
 from trainers import Folder
@@ -65,9 +66,10 @@ def job(folder: Path, source: str, static: dict[str, Any], **options: Any) -> Sc
 
 
 def printed_command(made: ScriptJob) -> str:
-    """The command of the summary."""
-    command: str = made.tuner.describe()["Summary"]["best"]["command"]
-    assert command in made.printed
+    """The command that `hpo describe` shows."""
+    summary = made.tuner.describe()["Summary"]
+    command: str = summary["best"]["command"]
+    assert command in show_code("job", summary).plain
     return command
 
 

@@ -170,6 +170,8 @@ def test_options_override_the_file_and_the_name_is_the_files(monkeypatch, job: P
     sets = ["--set", "tuning.max_parallel_jobs=2", "--set", "tuning.max_jobs=9"]
     assert run(monkeypatch, "tune", str(job), *sets, "--max-parallel-jobs", "3") == 0
     assert seen == {"parallel": 3, "jobs": 9, "inputs": ["train", "validation"], "name": "tiny"}
+    assert run(monkeypatch, "tune", str(job), "--name", "other") == 0
+    assert seen["name"] == "other"
 
 
 @pytest.mark.parametrize(("raised", "code"), [(TrialError("no such layer"), 1), (KeyboardInterrupt(), 130)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -11,6 +12,7 @@ import pytest
 
 import hpo
 import trainers
+from tests.support.processes import ROOT
 from tests.support.refusals import refuses
 from trainers.script.module import warmband
 
@@ -52,3 +54,14 @@ def test_it_has_the_public_names_of_both_packages() -> None:
 def test_other_names_are_refused_with_those_that_there_are(name: str) -> None:
     with refuses(AttributeError, field="warmband", value=name, remedy=("report", "hpo", "trainers")):
         getattr(warmband, name)
+
+
+def test_it_is_installed_from_the_folder_that_jobs_put_on_the_path_of_programs() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    found = project["tool"]["setuptools"]["packages"]["find"]
+    assert FILE.parents[1] in {(ROOT / folder).resolve() for folder in found["where"]}
+    assert "warmband" in found["include"]
+    module, _, function = project["project"]["scripts"]["hpo"].partition(":")
+    package, _, name = module.partition(".")
+    assert package == "warmband"
+    assert f"def {function}(" in (FILE.parent / f"{name}.py").read_text(encoding="utf-8")
