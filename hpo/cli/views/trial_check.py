@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from hpo.cli.views.words import value_text
@@ -32,9 +35,13 @@ def trial_check_lines(found: TrialCheck) -> list[str]:
         row("command", found.command)
     for metric, line in found.matched.items():
         row("metric", f"{metric}, first in the line {line[:LONGEST_LINE]!r}")
-    for unit in found.units:
-        metrics = ", ".join(f"{name}={value_text(value)}" for name, value in unit.metrics.items())
-        row(f"unit {unit.number}", f"{metrics}{' (after the restart)' if unit.restarted else ''}")
+    units = [(unit.number, _unit(unit.metrics, restarted=unit.restarted)) for unit in found.units]
+    for text, alike in groupby(units, itemgetter(1)):  # A step that jumps fills the units before it with its values.
+        numbers = [number for number, _ in alike]
+        if len(numbers) > 1:
+            row("units", f"{numbers[0]} to {numbers[-1]}: {text}")
+        else:
+            row(f"unit {numbers[0]}", text)
     if found.restart:
         row("restart", found.restart)
     if found.model is not None:
@@ -52,6 +59,11 @@ def trial_check_lines(found: TrialCheck) -> list[str]:
     if not found.problems:
         row("result", "no problem was found")
     return lines
+
+
+def _unit(metrics: Mapping[str, float], *, restarted: bool) -> str:
+    text = ", ".join(f"{name}={value_text(value)}" for name, value in metrics.items())
+    return f"{text}{' (after the restart)' if restarted else ''}"
 
 
 def _model(found: TrialCheck) -> str:

@@ -124,7 +124,9 @@ def of_name(source: Source, parser: Parser, name: str, prefix: str, depth: int =
             yield from _of_function(source, parser, home, function, prefix, depth)
             return
     if name in ("TrainingArguments", "Seq2SeqTrainingArguments", "SFTConfig"):
-        yield from (replace(each, name=f"{prefix}{each.name}") for each in _TRANSFORMERS)
+        for each in _TRANSFORMERS:
+            form = parser.boolean if each.kind == "switch" else ""
+            yield replace(each, name=f"{prefix}{each.name}", boolean=form)
 
 
 def _of_class(

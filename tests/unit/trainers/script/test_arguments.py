@@ -538,3 +538,13 @@ def test_what_is_not_finite_is_read_back(argparse_program: tuple[argparse.Argume
     parser, declared = argparse_program
     assert math.isnan(parser.parse_args(arguments_of({"lr": math.nan}, None, declared)).lr)
     assert parser.parse_args(arguments_of({"lr": -math.inf}, None, declared)).lr == -math.inf
+
+
+def test_switches_of_training_arguments_have_the_form_of_their_parser(declare: Declare) -> None:
+    found = declare("""
+from transformers import HfArgumentParser, TrainingArguments
+parser = HfArgumentParser((TrainingArguments,))
+""")
+    values = {"do_train": True, "do_eval": False, "use_cpu": True}
+    check_arguments(values, Arguments(), found, "train.py")
+    assert arguments_of(values, None, found) == ["--do_train", "True", "--do_eval", "False", "--use_cpu", "True"]
