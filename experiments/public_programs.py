@@ -139,6 +139,13 @@ PROGRAMS = {
         generate=lambda folder: data.tables(folder / "data", 400, 200),
         configured="`length`",
     ),
+    "mlflow": Program(
+        repository="mlflow/mlflow",
+        commit="9a1feb352791320a2d2f72a016186cf10f68e9dc",
+        paths=("examples/hyperparam/train.py",),
+        generate=lambda folder: data.wines(folder / "wine.csv", 200),
+        configured="Keras 2",
+    ),
 }
 
 

@@ -69,6 +69,15 @@ def tables(folder: Path, train: int, test: int) -> None:
         np.savetxt(folder / part / "rows.csv", np.column_stack([labels, numbers]), fmt="%.4f", delimiter=",")
 
 
+def wines(path: Path, count: int) -> None:
+    """Write a table of wines with semicolons, whose quality depends on their other columns."""
+    numbers = np.random.default_rng(0).random((count, 3))
+    quality = np.round(3 + 5 * numbers[:, 0] * numbers[:, 1])
+    names = '"fixed acidity";"volatile acidity";"alcohol";"quality"'
+    rows = np.column_stack([numbers, quality])
+    np.savetxt(path, rows, fmt=["%.4f", "%.4f", "%.4f", "%d"], delimiter=";", header=names, comments="")
+
+
 def lightning_mnist(folder: Path, train: int, test: int) -> None:
     """Write training.pt and test.pt, which Lightning's own class of MNIST reads."""
     import torch

@@ -61,6 +61,14 @@ def test_tables_have_their_label_first(tmp_path: Path) -> None:
     assert np.loadtxt(tmp_path / "test" / "rows.csv", delimiter=",").shape == (3, 5)
 
 
+def test_wines_have_a_header_and_whole_qualities(tmp_path: Path) -> None:
+    data.wines(tmp_path / "wine.csv", 5)
+    header, *rows = (tmp_path / "wine.csv").read_text().splitlines()
+    assert header.split(";")[-1] == '"quality"'
+    assert {int(row.split(";")[-1]) for row in rows} <= set(range(3, 9))
+    assert len(rows) == 5
+
+
 def test_pictures_lie_in_the_folder_of_their_class(tmp_path: Path) -> None:
     data.image_folders(tmp_path, 8, 8)
     pictures = sorted(tmp_path.glob("*/*/*.png"))
