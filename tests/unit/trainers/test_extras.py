@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from importlib.metadata import packages_distributions
 from importlib.util import find_spec
 
@@ -22,10 +23,15 @@ def test_every_extra_of_a_feature_is_known() -> None:
     assert {*EXTRAS} == {*DECLARED} - OF_DEVELOPERS
 
 
+@pytest.fixture(scope="module")
+def owners() -> Mapping[str, list[str]]:
+    """The distributions of each module that is installed."""
+    return packages_distributions()
+
+
 @pytest.mark.parametrize("extra", EXTRAS)
-def test_each_brings_the_modules_that_are_looked_for(extra: str) -> None:
+def test_each_brings_the_modules_that_are_looked_for(extra: str, owners: Mapping[str, list[str]]) -> None:
     brought = {requirement.partition(">")[0].partition("[")[0].lower() for requirement in DECLARED[extra]}
-    owners = packages_distributions()
     for module in EXTRAS[extra]:
         assert find_spec(module) is not None
         names = {name.lower() for name in owners[module]}

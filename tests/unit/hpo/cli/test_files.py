@@ -31,7 +31,11 @@ early_terminate: {type: hyperband, max_iter: 9, s: 2}
 """
 
 
-def test_import_writes_the_job_of_a_sweep_and_never_over_another(tmp_path: Path) -> None:
+def test_import_writes_the_job_of_a_sweep_and_never_over_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").touch()
     sweep, file = tmp_path / "sweep.yaml", tmp_path / "job.yaml"
     sweep.write_text(SWEEP)
     printed = hpo("import", str(sweep), columns=300)

@@ -177,6 +177,7 @@ def test_credentials_in_a_uri_are_refused_and_hidden() -> None:
 
 def test_fewer_files_than_workers_are_refused_where_they_are_dealt_out(tmp_path: Path) -> None:
     folder = filled(tmp_path / "images", {"a.txt": "a"})
+    (tmp_path / "train.py").touch()
     trainer = ScriptTrainer("train.py", source_dir=tmp_path, scaling=ScalingConfig(num_workers=2))
     field, remedy = ("'train'", str(folder), "ShardedByS3Key"), ("2", "workers", "FullyReplicated")
     with refuses(DataError, field=field, value=1, remedy=remedy):

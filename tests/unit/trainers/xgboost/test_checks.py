@@ -84,7 +84,7 @@ def test_what_is_refused_and_what_to_give_instead() -> None:
         {"max_depth": None, "eta": 0.25, "max_leaves": 7, "subsample": 1},
         {"monotone_constraints": (1, 0, -1), "interaction_constraints": [[0, 1], [2]], "base_score": [0.5]},
         {"objective": "multi:softprob", "num_class": 3, "eval_metric": "mlogloss"},
-        {"num_round": 7, "n_estimators": 9, "device": "cpu", "verbosity": 0, "seed": 3, "nthread": 2},
+        {"num_round": 7, "n_estimators": 7, "device": "cpu", "verbosity": 0, "seed": 3, "nthread": 2},
     ],
 )
 def test_what_is_taken(hyperparameters: dict[str, Any]) -> None:

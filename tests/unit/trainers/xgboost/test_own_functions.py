@@ -64,7 +64,12 @@ def test_all_metrics_are_reported_in_their_order(tmp_path: Path) -> None:
     _, told, functions = METRIC_ALONE
     trainer = XGBoostTrainer(scaling=HERE, hyperparameters=told, **functions)
     assert trainer.metrics(["train", "validation"]) is None
-    assert XGBoostTrainer(hyperparameters=told).metrics(["train", "v"]) == ["v:auc", "v:logloss"]
+    assert XGBoostTrainer(hyperparameters=told).metrics(["train", "v"]) == [
+        "v:auc",
+        "v:logloss",
+        "train:auc",
+        "train:logloss",
+    ]
 
 
 def test_early_stopping_goes_by_a_metric_of_one_s_own(tmp_path: Path) -> None:
