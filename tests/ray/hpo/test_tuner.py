@@ -118,8 +118,8 @@ def test_it_prints_the_plan_before_and_the_cost_after(job: tuple[HyperparameterT
     plan, used = (line for line in lines if not missing_names(line, 334, 900))
     mentions(plan, 30, "37%")
     assert any(not missing_names(line, "warning", "num_round") for line in lines[lines.index(plan) :])
-    mentions(used, "37.1%")
-    mentions(printed, "starting", "training", "checkpointing", "idle", "un-tuned", "wall", tuner.best_training_job())
+    mentions(used, "37%", "worker-seconds")
+    mentions(printed, "un-tuned", tuner.best_training_job(), "hpo describe")
 
 
 def test_the_ledger_is_the_time_that_gangs_were_held(job: tuple[HyperparameterTuner, str, str]) -> None:
