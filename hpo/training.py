@@ -269,7 +269,7 @@ class TrainingJob(HasModel):
 
     def forecast(self, inputs: Mapping[str, Any] | None = None) -> Forecast:
         """The seconds and the cost of the training, without running it; as `HyperparameterTuner.forecast`."""
-        return jobs.forecast_of(self.settings, inputs or {}, self._store, self._console, verbose=self._verbose)
+        return jobs.forecast_of(self.settings, inputs, self._store, self._console, verbose=self._verbose)
 
     def wait(self) -> None:
         """Waits until the job has ended, in whatever process, and prints what it came to.

@@ -304,12 +304,13 @@ class Trainer(Reads, ABC):
         return load(checkpoint, self._manifest if checkpoint == self.checkpoint else UNKNOWN)
 
     def fit(
-        self, channels: Mapping[str, Any], *, storage_path: str | None = None, seed: int = 0
+        self, channels: Mapping[str, Any] | None = None, *, storage_path: str | None = None, seed: int = 0
     ) -> TrainingResult[Self]:
         """Trains once, on a gang of its own.
 
         Args:
-            channels: "train", and others to evaluate on, as `Channel.of` takes them.
+            channels: "train", and others to evaluate on, as `Channel.of` takes them; None for code that brings its own
+                data.
             storage_path: folder or URI for the model; None is `WARMBAND_HOME/runs`.
             seed: of the training's random numbers.
 

@@ -203,7 +203,7 @@ def earlier_of(settings: JobSettings, store: str | None) -> list[Observation]:
 
 
 def forecast_of(
-    settings: JobSettings, inputs: Mapping[str, Any], store: str | None, console: Console, *, verbose: bool
+    settings: JobSettings, inputs: Mapping[str, Any] | None, store: str | None, console: Console, *, verbose: bool
 ) -> Forecast:
     """A job's forecast, from earlier jobs of the record or from a probe; nothing is recorded.
 

@@ -59,7 +59,7 @@ def name_from(base: str) -> str:
 
 def opened(settings: JobSettings, inputs: Mapping[str, Any] | None) -> dict[str, Channel]:
     """The channels, checked for the tuner's trainer, its objective and its largest gang."""
-    channels = open_channels({} if inputs is None else inputs, train=settings.estimator.needs_train)
+    channels = open_channels(inputs, train=settings.estimator.needs_train)
     objective = settings.objective_metric_name or None
     if objective is not None:
         check_objective(objective, settings.estimator.metrics(channels))

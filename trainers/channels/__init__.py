@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         Reads as Reads,
         agree as agree,
         check_channels as check_channels,
+        check_train as check_train,
         gathered as gathered,
         open_channels as open_channels,
         refuse_unread as refuse_unread,

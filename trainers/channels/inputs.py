@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -27,6 +27,7 @@ def open_channels(channels: Any, *, train: bool = True) -> dict[str, Channel]:
 
     Args:
         channels: by name, as `Channel.of` takes them; or one alone, such as a path or a DataFrame, which is "train".
+            None is no channel.
         train: whether "train" has to be among them.
 
     Raises:
@@ -34,17 +35,28 @@ def open_channels(channels: Any, *, train: bool = True) -> dict[str, Channel]:
         DataError: a source is missing or cannot be one.
     """
     if not isinstance(channels, Mapping):
-        channels = {"train": channels}
+        channels = {} if channels is None else {"train": channels}
     for name in channels:
         if not isinstance(name, str) or not _CHANNEL_NAME.fullmatch(name):
             raise ConfigurationError(
                 f"channels have the name {name!r}; give letters, digits, hyphens, dots and underscores"
             )
-    if train and "train" not in channels:
-        near = nearest("train", channels, cutoff=0.3)
-        hint = f"; did you mean it by {near!r}?" if near else ""
-        raise ConfigurationError(f'channels are {sorted(channels)} and need one called "train"{hint}')
+    if train:
+        check_train(channels)
     return agree(gathered({name: partial(Channel.of, source, name=name) for name, source in channels.items()}))
+
+
+def check_train(channels: Iterable[str]) -> None:
+    """Refuse names of channels without "train" among them.
+
+    Raises:
+        ConfigurationError: "train" is missing.
+    """
+    names = list(channels)
+    if "train" not in names:
+        near = nearest("train", names, cutoff=0.3)
+        hint = f"; did you mean it by {near!r}?" if near else ""
+        raise ConfigurationError(f'channels are {sorted(names)} and need one called "train"{hint}')
 
 
 def gathered(makers: Mapping[str, Callable[[], Channel]]) -> dict[str, Channel]:

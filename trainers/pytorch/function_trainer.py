@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from ray.train import ScalingConfig
 
 from trainers import storage
+from trainers.channels import Channel, check_train
 from trainers.checking import check_whole, is_number
 from trainers.checkpoint import UNKNOWN, looked_up
 from trainers.errors import CheckpointError, ConfigurationError
@@ -55,6 +56,8 @@ class FunctionTrainer(Trainer):
     takes_categories: bool = False
     suffix: ClassVar[str] = ".pt"
     code_options: ClassVar[tuple[str, ...]] = (ARGUMENT,)
+    needs_train: ClassVar[bool] = False
+    """See `Trainer`: a function may bring its own data, such as a `DataLoader`."""
 
     def __init__(
         self,
@@ -195,6 +198,14 @@ class FunctionTrainer(Trainer):
         BatchSize.of(hyperparameters, self.trained_by(hyperparameters))
         LearningRateRule.of(hyperparameters)
         Precision(self.precision).under(hyperparameters)
+
+    def checked(
+        self, channels: Mapping[str, Channel], metric: str | None = None, *, workers: int | None = None
+    ) -> dict[str, Channel]:
+        """See `Trainer.checked`; where there are channels, "train" is one of them."""
+        if channels:
+            check_train(channels)
+        return super().checked(channels, metric, workers=workers)
 
     def metrics(self, channels: Iterable[str]) -> list[str] | None:
         """See `Trainer.metrics`."""

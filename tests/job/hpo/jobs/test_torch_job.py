@@ -13,6 +13,7 @@ import torch
 from ray.train import ScalingConfig
 from rich.console import Console
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 from hpo import (
     CategoricalParameter,
@@ -257,3 +258,40 @@ def test_a_trial_that_ends_itself_keeps_its_place_in_the_search() -> None:
     assert [step for trial_id, step in reports if trial_id == best.trial_id] == [1, 2, 3]
     assert trained.count(best.hyperparameters["lr"]) == 2
     assert tuner.best_estimator().model() == {"epoch": 1}
+
+
+def own_rows(context: TrainContext) -> None:
+    """Trains on a DataLoader's rows, which no channel has."""
+    features = torch.arange(40.0).reshape(20, 2) / 40
+    loader = DataLoader(TensorDataset(features, features.sum(1, keepdim=True)), batch_size=5)
+    model = context.prepare_model(nn.Linear(2, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=context.hyperparameters["lr"])
+    if context.checkpoint:
+        model.load_state_dict(context.checkpoint)
+    for _ in context.epochs():
+        for batch, answers in context.prepare_data(loader):
+            context.step(nn.functional.mse_loss(model(batch), answers), optimizer)
+        context.report(
+            {"loss": nn.functional.mse_loss(model(features), features.sum(1, keepdim=True)).item()}, model.state_dict()
+        )
+
+
+def test_a_function_that_brings_its_own_rows_needs_no_channel() -> None:
+    trainer = TorchTrainer(own_rows, scaling=HERE, hyperparameters={"lr": 0.1, "epochs": 2})
+    console = Console(file=io.StringIO())
+    ranges = {"lr": ContinuousParameter(0.01, 0.5, "Logarithmic")}
+    tuner = HyperparameterTuner(
+        trainer,
+        "loss",
+        ranges,
+        objective_type="Minimize",
+        strategy="Hyperband",
+        strategy_config=HYPERBAND,
+        max_jobs=3,
+        console=console,
+    )
+    tuner.fit()
+    assert tuner.best_estimator().model()
+    assert trainer.fit().metrics["loss"] > 0
+    with refuses(ConfigurationError, field="channels", value="'trian'", remedy='"train"'):
+        tuner.fit({"trian": DIGITS.train})
