@@ -64,6 +64,8 @@ def test_a_strategy_of_a_users_own_is_attached_to_and_resumed_where_that_is_allo
 
     assert hpo(monkeypatch, "resume", "job", "--allow-code") == 0
     assert answer(package_folder, "job") == answer(package_folder, "whole")
+    capsys.readouterr()
+    assert hpo(monkeypatch, "describe", "job") == 0
     assert "attach('job', allow_code=True).best_estimator()" in capsys.readouterr().out
     attached = HyperparameterTuner.attach("job", allow_code=True)
     assert (type(attached.strategy).__qualname__, attached.strategy.options) == ("Halves", {"factor": 3})

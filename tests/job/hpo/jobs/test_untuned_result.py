@@ -56,7 +56,7 @@ def test_every_door_returns_it(metric: str, tmp_path: Path) -> None:
     check_result(attached, tmp_path)
     assert attached.deployable() == "untuned"
     job, trials = rows(tmp_path)
-    mentions(said.getvalue(), "the un-tuned run", job.summary["best_trial"]["trial"], "result")
+    mentions(said.getvalue(), "un-tuned", "nothing better", job.summary["best_trial"]["trial"], "result")
     with Store(url(tmp_path)) as store:
         data, snapshot = JobData.read(store, "job"), Snapshot.of(store, job)
     mentions(verdict(data), "nothing better", "un-tuned run")

@@ -27,7 +27,7 @@ def report(*arguments: str) -> str:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == 0
-    return result.output
+    return result.stdout
 
 
 def test_a_page_is_written_here_and_its_verdict_said(tmp_path: Path) -> None:

@@ -287,7 +287,7 @@ def test_the_environment_names_versions_machine_seed_and_data(data: JobData) -> 
     assert (facts["ray"], facts["memory"], facts["processors"]) == ("2.60.0", "16.0 GB", 2)
     [(channel, [rows, width, roles, files, fingerprint])] = table(full, "Environment").items()
     assert (channel, rows, width, fingerprint) == ("train", "35,009", "1", "12ab")
-    mentions(roles, "target", "y", "weight", "base_margin", "m", "n")
+    mentions(roles, "predicts", "y", "weight", "base_margin", "m", "n")
     mentions(files, "a", "b", "c", 2)
 
 

@@ -116,8 +116,10 @@ def test_a_number_of_reports_does_it_and_the_configuration_stays_whole(tmp_path:
     best = made.tuner.describe()["Summary"]["best"]
     assert (best["resource"], best["max_resource"]) == (5, 5)
     assert by_hand(printed_command(made))[4] == pytest.approx(best["value"])
-    mentions(made.printed, "unit 5 of 5", "max_iters: 400", "length: 5")
-    assert not re.search(r"epochs: \d", made.printed)
+    mentions(made.printed, "unit 5 of 5")
+    code = show_code("job", made.tuner.describe()["Summary"]).plain
+    mentions(code, "max_iters: 400", "length: 5")
+    assert not re.search(r"epochs: \d", code)
 
 
 def test_what_is_printed_of_a_rationed_program_is_what_it_got(tmp_path: Path) -> None:

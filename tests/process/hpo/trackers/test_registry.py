@@ -61,4 +61,4 @@ def test_the_best_model_is_a_version_with_its_lineage_once(
         app, ["register", "job", "--model", "churn model", "--tracking-uri", uri, "--store", url(tmp_path)]
     )
     assert said.exit_code == 0, said.output
-    assert said.output == f"Registered before: models:/churn model/1 in {uri}\n"
+    assert said.stdout == f"Registered before: models:/churn model/1 in {uri}\n"

@@ -21,6 +21,8 @@ if os.path.exists(checkpoint):
 for epoch in range(first + 1, args.epochs + 1):
     own, other = (os.path.join(os.environ["SM_OUTPUT_DIR"], f"{epoch}-{each}") for each in (rank, 1 - rank))
     if rank == 1 and epoch == 3 and args.mode in ("fail", "stubborn"):
+        while not os.path.exists(other):  # The first one has printed its second epoch.
+            time.sleep(0.02)
         raise ValueError("no third epoch")
     if rank == 1 and epoch == 3 and args.mode == "hang":
         time.sleep(600)
