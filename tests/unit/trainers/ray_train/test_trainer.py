@@ -13,7 +13,12 @@ from ray.train.xgboost import XGBoostTrainer
 from hpo import ContinuousParameter, HyperparameterTuner
 from tests.support.ray_train_job import OURS, train, trainer
 from tests.support.refusals import refuses, refuses_each
-from trainers import ConfigurationError, RayTrainTrainer, TorchTrainer as OwnTorchTrainer
+from trainers import (
+    ConfigurationError,
+    RayTrainTrainer,
+    TorchTrainer as OwnTorchTrainer,
+    XGBoostTrainer as OwnXGBoostTrainer,
+)
 from trainers.gangs.messages import WORKERS
 from trainers.registry import code_in, trainer_from_json, unit_in
 
@@ -126,7 +131,7 @@ def test_a_tuner_takes_it_as_it_is():
     with refuses(ConfigurationError, field="train", value="num_workers=0", remedy="num_workers=1"):
         in_hand.fit({"train": ([[1.0]], [1.0])})
     with refuses(ConfigurationError, field="objective_metric_name", value="accuracy", remedy="'validation:auc'"):
-        HyperparameterTuner(OwnTorchTrainer(train), "accuracy", RANGES)
+        HyperparameterTuner(OwnXGBoostTrainer(), "accuracy", RANGES)
 
 
 def test_a_data_parallel_trainer_is_taken_too():
