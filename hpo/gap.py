@@ -9,7 +9,7 @@ from typing import Any, Literal
 from hpo.text import count, decimal, places
 
 Outcome = Literal["gain", "no difference", "worse"]
-"""What a gap is: more than the standard error in the direction of the objective, within it, or against it."""
+"""Kinds of gaps: a gain or a loss larger than the standard error, or a gap within the standard error."""
 
 LIKELY = 2.0
 """Standard errors from which on a gap is stated without a doubt."""
@@ -73,7 +73,7 @@ class Gap:
 
     @property
     def sentence(self) -> str:
-        """What tuning came to, where `value` is of the best trial and `other` of the un-tuned run."""
+        """A sentence on what tuning achieved: `value` is the best trial's score, `other` the un-tuned run's."""
         match self.outcome:
             case "gain":
                 return f"tuning made a gain of {self.text}{self._unknown}{self.lengths}"
@@ -99,7 +99,7 @@ class Gap:
 
     @property
     def which(self) -> str:
-        """What the standard error is of."""
+        """The score that the standard error belongs to, in words."""
         return "one such score" if self.repeats == 1 else "that mean"
 
     @property

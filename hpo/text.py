@@ -84,7 +84,9 @@ def money(amount: float, currency: str) -> str:
 
 
 def roles_text(channel: Mapping[str, Any]) -> str:
-    """What a recorded channel's columns are for: "predicts y, 2 classes, weight w"; "weight" where it came apart.
+    """Return the roles of a recorded channel's columns, such as "predicts y, 2 classes, weight w".
+
+    A role whose numbers came beside the table, not in a column of it, has no name behind it: "weight".
 
     Args:
         channel: as `trainers.channels.Channel.describe` has it.

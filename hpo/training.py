@@ -262,10 +262,7 @@ class TrainingJob(HasModel):
             ConfigurationError, DataError: the job or its data are wrong.
         """
         settings = self.settings.changed()
-        if not wait:
-            jobs.apart(settings, self.callbacks)
-        jobs.NewJob.of(settings, inputs, job_name, self._store, apart=False).announce("", self._console)
-        self._say(jobs.DRY_RUN)
+        jobs.check_job(settings, inputs, job_name, self._store, self.callbacks, self._console, wait=wait)
 
     def forecast(self, inputs: Mapping[str, Any] | None = None) -> Forecast:
         """The seconds and the cost of the training, without running it; as `HyperparameterTuner.forecast`."""

@@ -238,13 +238,9 @@ class HyperparameterTuner(TunedJob):
         Raises:
             ConfigurationError, DataError: the job or its data are wrong.
         """
-        settings = self.settings.changed()
-        if not wait:
-            jobs.apart(settings, self.callbacks)
+        settings, longest = self.settings.changed(), self.TUNING_JOB_NAME_MAX_LENGTH
         channels = inputs_of(settings.estimator, inputs)
-        longest = self.TUNING_JOB_NAME_MAX_LENGTH
-        jobs.NewJob.of(settings, channels, job_name, self._store, longest, apart=False).announce("", self._console)
-        self._say(jobs.DRY_RUN)
+        jobs.check_job(settings, channels, job_name, self._store, self.callbacks, self._console, longest, wait=wait)
 
     def resume(self, wait: bool = True, inputs: Mapping[str, Any] | None = None, **limits: float) -> None:
         """Goes on with the job where its driver died or it was stopped; trials that have ended are not run again.

@@ -7,9 +7,9 @@ from trainers.lazy import load_when_used
 if TYPE_CHECKING:
     from hpo.jobs import launch as launch
     from hpo.jobs.begin import (
-        DRY_RUN as DRY_RUN,
         FIRST_LINE as FIRST_LINE,
         NewJob as NewJob,
+        check_job as check_job,
         earlier_of as earlier_of,
         forecast_of as forecast_of,
     )

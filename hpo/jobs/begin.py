@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from hpo.suggestions import Observation
 
 
-DRY_RUN = "Nothing was started: this was a dry run."
-
 FIRST_LINE = "Checking the job and opening its data ..."
 """Printed before the data are opened, which may take long."""
 
@@ -183,6 +181,38 @@ class NewJob:
                         f"{name} is removed from the record: nothing of it had begun, and its name is free"
                     )
             raise
+
+
+def check_job(
+    settings: JobSettings,
+    inputs: Mapping[str, Any] | None,
+    name: str | None,
+    store: str | None,
+    callbacks: Sequence[Callback],
+    console: Console,
+    longest_name: int = NAME_LENGTH,
+    *,
+    wait: bool,
+) -> None:
+    """Check a job and its data as a start does, and print its plan. Record and start nothing.
+
+    Args:
+        settings: the job's.
+        inputs: as `fit` takes them.
+        name: the job's; None makes one.
+        store: database URL of the record; None is the default one.
+        callbacks: as `fit` takes them.
+        console: where the plan is printed.
+        longest_name: the most characters that a name may have.
+        wait: as `fit` takes it.
+
+    Raises:
+        ConfigurationError, DataError: the job or its data are wrong.
+    """
+    if not wait:
+        driver.apart(settings, callbacks)
+    NewJob.of(settings, inputs, name, store, longest_name, apart=False).announce("", console)
+    printer(console)("Nothing was started: this was a dry run.")
 
 
 def earlier_of(settings: JobSettings, store: str | None) -> list[Observation]:

@@ -323,10 +323,8 @@ def _brief(metric: str, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _best_text(metric: str, best: dict[str, Any]) -> str:
     """Return the value of the best trial, or the mean of its configuration's trials."""
-    if repeats := best.get("repeats"):
-        return f"{metric} {mean_text(repeats['mean'], repeats.get('standard_error'), len(repeats['values']))}"
-    error = f"; standard error {best['standard_error']:.4f}" if best["standard_error"] else ""
-    return _scores(metric, best) + error
+    known = not best.get("repeats") and best["standard_error"]
+    return _value(metric, best) + (f"; standard error {best['standard_error']:.4f}" if known else "")
 
 
 def cost_text(summary: Mapping[str, Any]) -> str:
@@ -449,8 +447,7 @@ def _found(metric: str, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         own = f"{_scores(metric, best)} ({run_name(best['trial'])}, at unit {best['resource']}{of})"
         if repeats := best.get("repeats"):
             values = ", ".join(f"{value:.5f}" for value in repeats["values"])
-            whole = mean_text(repeats["mean"], repeats.get("standard_error"), len(repeats["values"]))
-            yield "best", f"{metric} {whole} ({values})"
+            yield "best", f"{_value(metric, best)} ({values})"
             yield "", f"the best of these: {own}"
         else:
             yield "best", own
@@ -480,7 +477,7 @@ def _found(metric: str, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _value(metric: str, run: dict[str, Any]) -> str:
     """The objective by which a run is compared: its own, or the mean of its configuration's trials."""
     if repeats := run.get("repeats"):
-        return f"{metric} {mean_text(repeats['mean'], repeats['standard_error'], len(repeats['values']))}"
+        return f"{metric} {mean_text(repeats['mean'], repeats.get('standard_error'), len(repeats['values']))}"
     return _scores(metric, run)
 
 

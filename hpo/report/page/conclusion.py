@@ -110,7 +110,7 @@ def _error_of(between: Gap) -> str:
 
 
 def _result(data: JobData) -> str:
-    """Which run the job returns, where that is not the best trial."""
+    """Return a sentence that names the run which the job returns; empty where that is the best trial."""
     return "; the un-tuned run is the job's result" if data.result is data.untuned else ""
 
 

@@ -157,7 +157,7 @@ ACCEPTED = "accepted"
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where doors lead to."""
+    """A record, a server and a bucket that all doors use."""
 
     folder: Path
     store: str

@@ -23,7 +23,7 @@ def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def behind_first_line(capsys: pytest.CaptureFixture[str]) -> str:
-    """What stands on standard error behind the line that a command begins with that loads Ray."""
+    """Return standard error without its first line, which a command prints before it loads Ray."""
     first, _, others = capsys.readouterr().err.partition("\n")
     mentions(first, "hpo", "Ray")
     return others

@@ -38,7 +38,7 @@ class Door:
 
 
 async def in_this_process(module: str, given: dict[str, Any], who: Any) -> Any:
-    """What the process that creates jobs answers."""
+    """Run a module that creates jobs in this process, and return its answer."""
     with pytest.MonkeyPatch.context() as patch:
         out = io.StringIO()
         patch.setattr(sys, "stdin", io.StringIO(json.dumps(given)))
