@@ -95,7 +95,7 @@ def _channels(
         roles = {role: found[role] for role in ("target", *ROLES) if role in found}
         keys = {**opened, **roles, "paths": paths[0] if len(paths) == 1 else paths}
         if isinstance(columns := found.get("columns"), list):
-            keys["categorical"] = [columns[at] for at in opened.get("categorical") or ()]
+            keys |= {key: [columns[at] for at in opened.get(key) or ()] for key in ("categorical", "drop", "keep")}
         yield name, _given(keys, properties)
 
 

@@ -364,9 +364,18 @@ def test_each_door_refuses_wrong_jobs_with_the_same_words_before_they_are_record
 
 
 def test_a_clone_has_the_columns_by_name_and_answers_as_the_job_did(place: Place) -> None:
-    job = wrong_job(Wrong(says=(), rows={"train": frame(weight=1.5, kind=["a", "b"] * 10)}), place.folder)
+    job = wrong_job(
+        Wrong(says=(), rows={"train": frame(weight=1.5, kind=["a", "b"] * 10, row_id=range(20))}), place.folder
+    )
     job["trainer"]["num_workers"] = 0
-    keys = {"target": "label", "weight": "weight", "categorical": ["kind"], "header": True}
+    keys = {
+        "target": "label",
+        "weight": "weight",
+        "categorical": ["kind"],
+        "header": True,
+        "drop": ["size"],
+        "keep": ["row_id"],
+    }
     rows = job["data"]["channels"]["train"] | keys
     job["data"]["channels"] = {"train": rows, "validation": rows}
     assert by_command(job, place) == ACCEPTED
