@@ -19,7 +19,7 @@ from hpo import ContinuousParameter, HyperparameterTuner
 from hpo.record.store import Store
 from tests.support import own_code
 from tests.support.boosting import CHANNELS, STATIC, make
-from tests.support.hpo.jobs.ray_jobs import Head, churn, head, jobs_server  # noqa: F401  # Fixtures.  # noqa: F401  # Fixtures.
+from tests.support.hpo.jobs.ray_jobs import Head, churn, head, jobs_server  # noqa: F401  # Fixtures.
 from tests.support.refusals import mentions, refuses
 from tests.support.submitted import hpo
 from trainers import ScalingConfig

@@ -18,7 +18,7 @@ from tests.support.refusals import mentions, missing_names
 from tests.support.trainers.pytorch.layouts.sharding import (
     WORDS,
     ended,
-    gang,  # noqa: F401  # Fixtures.  # noqa: F401  # Fixtures.
+    gang,  # noqa: F401  # Fixtures.
     program,
 )
 from tests.support.transformer import PLAN, Transformer, loss_of, text, train_text
