@@ -119,6 +119,7 @@ def test_predicts_names_the_target_and_what_it_is() -> None:
 
     assert of(y=[0, 1, 0]) == "y, 2 classes"
     assert of(y=["no", "yes", "maybe"]) == "y, 3 classes (maybe, no, yes)"
+    assert of(y=["a, b", "c", "a, b"]) == "y, 2 classes ('a, b', c)"
     assert of(y=[3, 90.5, 7]) == "y, a number from 3 to 90.5"
     assert of(y=[0, 2, 0]) == "y, a number from 0 to 2"
     assert predicts(Channel.of(np.array([[0.0, 1], [1, 2]])).look().describe()) == "column 0, 2 classes"
