@@ -17,7 +17,7 @@ from hypothesis import given, settings, strategies as st
 from tests.support.properties import examples
 from tests.support.refusals import refuses, refuses_each
 from trainers.channels import Channel, label_summary, open_channels, predicts, prepared
-from trainers.channels.rows import Preparation, column_numbers, is_identifier_name
+from trainers.channels.rows import Preparation, column_numbers, is_identifier_name, text_problem
 from trainers.errors import ConfigurationError, DataError
 
 ROWS = 40
@@ -290,3 +290,21 @@ def test_times_of_day_are_parts_of_days(kind: str, form: str, tmp_path: Path) ->
 
 def test_a_preparation_that_changes_nothing_leaves_the_fingerprint() -> None:
     assert Preparation().digest() == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "right"),
+    [
+        ("31/12/2023", "2024-01-31"),
+        ("31.12.2023", "2024-01-31"),
+        ("1,234", "1234.5"),
+        ("0,5", "1234.5"),
+        ("12%", "1234.5"),
+        ("$ 1,234.50", "1234.5"),
+        ("basic, monthly", None),
+        ("A 12", None),
+    ],
+)
+def test_text_that_looks_like_a_date_or_a_number_says_how_it_is_read(value: str, right: str | None) -> None:
+    text = str(text_problem({"c": f"{value!r} in line 2"}))
+    assert {each for each in ("2024-01-31", "1234.5") if each in text} == ({right} if right else set())
