@@ -133,6 +133,10 @@ class Trainer(Reads, ABC):
         """Why trials may begin again behind a pause, or a rung if `stops_only`, and a remedy; empty if they go on."""
         return ""
 
+    def smaller_is_better(self, metric: str) -> bool | None:
+        """Whether smaller values of a metric, "channel:metric", are the better ones; None where nobody knows."""
+        return None
+
     def copies_obstacle(self) -> str:
         """Why each worker may train all of the model by itself, and a remedy; empty if they train it together."""
         return ""

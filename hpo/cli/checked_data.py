@@ -94,7 +94,7 @@ def _of_files(what: Sequence[str], columns: Mapping[str, Any]) -> dict[str, Chan
     from trainers.channels import Channel, gathered, open_channels
 
     named = [None if os.path.exists(each) else _NAMED.fullmatch(each) for each in what]
-    said = {name: _by_place(value) for name, value in columns.items()}
+    said = {name: _by_place(value) for name, value in columns.items() if value is not None}
     if not any(named):
         return open_channels({"train": Channel.of(list(what), name="train", **said)})
     paths: dict[str, list[str]] = {}

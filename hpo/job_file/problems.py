@@ -246,14 +246,18 @@ def _of_conditions(tuning: Tuning) -> Iterator[Problem]:
 
 
 def _of_ranges(tuning: Tuning, takes: TakesValues, gone: Sequence[str | int]) -> Iterator[Problem]:
+    """Problems of single ranges, and once what is wrong of the hyperparameters without any."""
+    said = set()
     for name, bounds in tuning.ranges.items():
         try:
             check_trainer_ranges(
                 takes, {name: replace(bounds.parameter(), when={})}
             )  # By itself: others are not there.
         except ConfigurationError as error:
-            if not any(f"'{other}'" in str(error) for other in gone if other != name):
-                yield _said((*RANGES, name), error)
+            if str(error) in said or any(f"'{other}'" in str(error) for other in gone if other != name):
+                continue
+            said.add(str(error))
+            yield _said((*RANGES, name) if repr(name) in str(error) else HYPERPARAMETERS, error)
 
 
 def _of_objective(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hpo.cost import Limits
 from hpo.forecasts import Outlook, probes
 from hpo.forks import Effects
-from hpo.jobs.checks import check_objective, gang_sizes, inert_lengths, pause_warnings
+from hpo.jobs.checks import check_objective, direction_warnings, gang_sizes, inert_lengths, pause_warnings
 from hpo.notices import unset
 from hpo.observers import Goal
 from hpo.ranges import nearest
@@ -68,7 +68,7 @@ def opened(settings: JobSettings, inputs: Mapping[str, Any] | None) -> dict[str,
 
 
 def warnings(settings: JobSettings) -> list[str]:
-    """Warnings of ranges and settings that change nothing, or cost more than one would think."""
+    """Warnings of ranges and settings that change nothing, cost more than one would think, or find the worst trial."""
     trainer, plan = settings.estimator, settings.plan()
     rationed_by = settings.strategy_name if settings.search_strategy.rations else ""
     inert = [
@@ -80,11 +80,16 @@ def warnings(settings: JobSettings) -> list[str]:
     alike = [f"{name} is given, so that repeats of a configuration may be alike; leave it out" for name in fixed]
     again = _pause_warnings(settings, plan)
     apart = [text] if (text := trainer.copies_obstacle()) else []
+    objective = settings.objective_metric_name or ""
+    direction = direction_warnings(
+        objective, settings.objective_type, smaller=trainer.smaller_is_better(objective) if objective else None
+    )
     unset_here = [
         f"the environment variable {name}, which notices name, is not set here: the driver needs it"
         for name in unset(settings.notices or {})
     ]
     return [
+        *direction,
         *unset_here,
         *inert,
         *alike,

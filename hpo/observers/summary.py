@@ -248,6 +248,8 @@ def show_summary(
 class Brief:
     """The end of a job in a few lines, as wide as the console.
 
+    The row that says what tuning achieved is never cut for the sake of one above it, except for the title.
+
     Args:
         title: the first line.
         rows: headings and their words, the important ones first.
@@ -261,14 +263,15 @@ class Brief:
         self._rows = [("", title), *rows, ("", how_to_look(name))]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
-        """Yield the lines. Rows are wrapped, earlier ones first, as long as there is room for their further lines."""
+        """Yield the lines. Rows are wrapped as long as there is room for their further lines."""
         room = self.LINES - len(self._rows)
-        for place, (heading, words) in enumerate(self._rows):
+        wrapped, given = [self._wrapped(heading, words, options) for heading, words in self._rows], {}
+        for place in sorted(range(len(self._rows)), key=lambda place: (place > 0, self._rows[place][0] != "un-tuned")):
+            given[place] = min(len(wrapped[place]), 1 + max(0, room))
+            room -= given[place] - 1
+        for place, (heading, _) in enumerate(self._rows):
             indent = _INDENT if heading else 0
-            width = max(20, options.max_width - indent)
-            lines = textwrap.wrap(words, width, break_long_words=False, break_on_hyphens=False) or [""]
-            shown, left_out = lines[: 1 + max(0, room)], lines[1 + max(0, room) :]
-            room -= len(shown) - 1
+            shown, left_out = wrapped[place][: given[place]], wrapped[place][given[place] :]
             for number, line in enumerate(shown):
                 cut = " ..." if left_out and number == len(shown) - 1 else ""
                 head = heading if number == 0 else ""
@@ -278,6 +281,11 @@ class Brief:
                 text.truncate(options.max_width, overflow="ellipsis")
                 text.no_wrap = True
                 yield text
+
+    @staticmethod
+    def _wrapped(heading: str, words: str, options: ConsoleOptions) -> list[str]:
+        width = max(20, options.max_width - (_INDENT if heading else 0))
+        return textwrap.wrap(words, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def ended_text(name: str, status: str, reason: str, resume: str) -> str:

@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 from hpo.job_file.trainer_models import CustomSpec
-from hpo.strategies import lay_out
+from hpo.strategies import HyperbandStrategy
 from tests.support import yaml_text
 from tests.support.docs import (
     ALL,
@@ -60,7 +60,7 @@ NOT_RUN = {
 def test_the_cluster_tutorial_shows_the_plan_of_its_job() -> None:
     page = ROOT / "docs" / "start" / "cluster.md"
     [job] = [yaml_text.load(block.code)["tuning"] for block in blocks(page) if block.title == "job.yaml"]
-    plan = lay_out(job["max_jobs"], **job["hyperband"])
+    plan = HyperbandStrategy(**job["hyperband"]).plan({}, job["max_jobs"], None)
     text = page.read_text(encoding="utf-8")
     assert shown_in(text, plan.resource, plan.full_resource, plan.trials, "units", "trials")
     assert shown_in(text, "cost", "units", f"{plan.resource} of {plan.full_resource}")

@@ -47,11 +47,16 @@ def predicts(channel: Mapping[str, Any]) -> str:
     name = "the label" if target is None else target if isinstance(target, str) else f"column {target}"
     if classes := channel.get("classes"):
         more = ", ..." if len(classes) > MOST_CLASSES else ""
-        return f"{name}, {_count(len(classes))} ({', '.join(map(str, classes[:MOST_CLASSES]))}{more})"
+        return f"{name}, {_count(len(classes))} ({', '.join(map(_in_list, classes[:MOST_CLASSES]))}{more})"
     seen = channel.get("labels") or {}
     if "classes" in seen:
         return f"{name}, {_count(seen['classes'])}"
     return f"{name}, a number from {seen['least']:g} to {seen['greatest']:g}" if "least" in seen else name
+
+
+def _in_list(name: object) -> str:
+    """A class's name, in quotes where a comma in it would make it look like two."""
+    return repr(name) if "," in str(name) else str(name)
 
 
 def _count(classes: int) -> str:

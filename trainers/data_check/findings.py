@@ -15,6 +15,9 @@ OFTEN = 0.01
 DRIFT = 0.1
 """Shares of classes, or of missing values, that differ by more between channels."""
 
+STAND_INS = (-999, -9999, -99999, -999999)
+"""Numbers that often stand for a missing value."""
+
 _MORE_THAN_USUAL = 1.5
 _MOST_NAMED = 5
 
@@ -65,10 +68,11 @@ def _overlaps(reports: Mapping[str, ChannelReport], overlaps: Sequence[Overlap])
 
 def _of_rows(report: ChannelReport) -> Iterator[str]:
     if report.labels.least == report.labels.greatest:
-        yield f"{report.name}: every label is {report.labels.least:g}; there is nothing to learn"
+        yield f"{report.name}: every label is {_class(report, report.labels.least)}; there is nothing to learn"
     for label, share in report.labels.shares().items():
         if share < RARE:
-            yield f"{report.name}: class {label:g} has {report.labels.classes[label]:,} rows, {share:.2%} of all"
+            rows = f"{report.labels.classes[label]:,} rows"
+            yield f"{report.name}: class {_class(report, label)} has {rows}, {share:.2%} of all"
     if report.repeated >= OFTEN * report.rows:
         yield f"{report.name}: {report.repeated:,} of {report.rows:,} rows repeat another, label included"
     if report.contradictions >= OFTEN * report.rows:
@@ -81,15 +85,21 @@ def _of_columns(report: ChannelReport) -> Iterator[str]:
         yield f"{report.name}: {_columns(empty)} no value at all"
     if same := [column.name for column in report.columns if column.constant and not column.missing]:
         yield f"{report.name}: {_columns(same)} one value everywhere"
+    for number in STAND_INS:
+        if names := [column.name for column in report.columns if column.least == number]:
+            yield (
+                f"{report.name}: {_columns(names)} {number} as the least value; where that stands for a missing "
+                f"value, give missing={number}"
+            )
 
 
 def _of_pair(report: ChannelReport, train: ChannelReport) -> Iterator[str]:
     mine, theirs = report.labels.shares(), train.labels.shares()
     if mine and theirs:
         if new := [label for label in mine if label not in theirs]:
-            yield f"{report.name}: train has no row of class {', '.join(f'{label:g}' for label in new[:_MOST_NAMED])}"
+            yield f"{report.name}: train has no row of class {_classes(report, new)}"
         if lacking := [label for label in theirs if label not in mine]:
-            yield f"{report.name}: it has no row of class {', '.join(f'{label:g}' for label in lacking[:_MOST_NAMED])}"
+            yield f"{report.name}: it has no row of class {_classes(report, lacking)}"
         apart = sum(abs(mine.get(label, 0) - theirs.get(label, 0)) for label in {**mine, **theirs}) / 2
         if apart > DRIFT:
             yield f"{report.name}: {apart:.0%} of the rows would have to change class for the balance that train has"
@@ -100,6 +110,18 @@ def _of_pair(report: ChannelReport, train: ChannelReport) -> Iterator[str]:
     ]
     if drifted:
         yield f"{report.name}: missing values are another share here than in train: {some_of(drifted, _MOST_NAMED)}"
+
+
+def _classes(report: ChannelReport, labels: Sequence[float]) -> str:
+    return ", ".join(_class(report, label) for label in labels[:_MOST_NAMED])
+
+
+def _class(report: ChannelReport, label: float | None) -> str:
+    """A label as the user knows it: the text that it stands for, or its number."""
+    names = report.about.get("classes") or ()
+    if label is not None and label == int(label) and 0 <= label < len(names):
+        return repr(names[int(label)])
+    return f"{label:g}"
 
 
 def _columns(names: Sequence[str]) -> str:

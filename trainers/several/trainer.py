@@ -131,6 +131,11 @@ class SeveralTrainers(Trainer):
         """See `Trainer.pause_obstacle`: of the first trainer that has one."""
         return _first((name, trainer.pause_obstacle()) for name, trainer in self.trainers.items())
 
+    def smaller_is_better(self, metric: str) -> bool | None:
+        """See `Trainer.smaller_is_better`: where all trainers say the same."""
+        said = {trainer.smaller_is_better(metric) for trainer in self.trainers.values()}
+        return said.pop() if len(said) == 1 else None
+
     def copies_obstacle(self) -> str:
         """See `Trainer.copies_obstacle`: of the first trainer that has one."""
         return _first((name, trainer.copies_obstacle()) for name, trainer in self.trainers.items())

@@ -210,9 +210,8 @@ def _check_together(given: Mapping[str, Any]) -> None:
     objective, classes = given.get("objective", "reg:squarederror"), int(given.get("num_class", 0))
     name, what = _NEEDS.get(objective, ("", ""))
     if name and (name not in given or (name == "num_class" and classes < 2)):
-        raise ConfigurationError(
-            f"hyperparameter {name!r} is {given.get(name)!r} with objective {objective!r}; give {what}"
-        )
+        value = repr(given[name]) if name in given else "not given"
+        raise ConfigurationError(f"hyperparameter {name!r} is {value} with objective {objective!r}; give {what}")
     if classes > 1 and objective.startswith("binary:"):
         raise ConfigurationError(
             f"hyperparameter 'num_class' is {classes} with objective {objective!r}; leave it out, or give objective "

@@ -221,3 +221,8 @@ def _reported(metric: str) -> str:
 def maximized(metric: str) -> bool:
     """Whether the greater is better of a metric of XGBoost's."""
     return metric.partition("@")[0].removesuffix("-") in _MAXIMIZED
+
+
+def well_known(metric: str) -> bool:
+    """Whether it is a metric of XGBoost's own, with or without a number behind an @."""
+    return metric.partition("@")[0].removesuffix("-") in METRICS

@@ -26,7 +26,7 @@ from trainers.xgboost.labels import (
     label_rules,
 )
 from trainers.xgboost.matrices import as_model_knows, check_categories, check_channel, check_external, check_on_disk
-from trainers.xgboost.parameters import FIXED, PATIENCE, ROUNDS, metric_names
+from trainers.xgboost.parameters import FIXED, PATIENCE, ROUNDS, maximized, metric_names, well_known
 from trainers.xgboost.program import XGBoostProgram
 from trainers.xgboost.ray_backend import check_backend
 from trainers.xgboost.rounds import (
@@ -202,6 +202,11 @@ class XGBoostTrainer(Trainer):
             )
         if device != CPU and hyperparameters.get("tree_method") == "exact":
             raise ConfigurationError("tree_method 'exact' trains on CPUs alone; use 'hist', or leave out use_gpu")
+
+    def smaller_is_better(self, metric: str) -> bool | None:
+        """See `Trainer.smaller_is_better`: of XGBoost's own metrics."""
+        name = metric.rpartition(":")[2]
+        return not maximized(name) if well_known(name) else None
 
     def metrics(self, channels: Iterable[str]) -> list[str] | None:
         """See `Trainer.metrics`; functions of the user's own say what they are called when they are called."""

@@ -78,6 +78,10 @@ def data_check(
         Optional[float],  # noqa: UP045
         typer.Option(metavar="NUMBER", help="Number that stands for a missing value in files."),
     ] = None,
+    delimiter: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="CHARACTER", help="What separates the cells of CSV files; else a comma."),
+    ] = None,
     workers: Annotated[
         Optional[int],  # noqa: UP045
         typer.Option(min=1, metavar="N", help="Workers that will train; else those of the job file, or several."),
@@ -98,7 +102,14 @@ def data_check(
     from trainers.data_check import check_data
 
     with working(as_json=as_json):
-        columns = {"target": target, "drop": drop, "keep": keep, "categorical": categorical, "missing": missing}
+        columns = {
+            "target": target,
+            "drop": drop,
+            "keep": keep,
+            "categorical": categorical,
+            "missing": missing,
+            "delimiter": delimiter,
+        }
         channels, gang = channels_of(what, columns, data_dir, allow_code=allow_code)
         report = check_data(channels, workers=workers or gang)
     if as_json:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         TakesValues as TakesValues,
         check_objective as check_objective,
         check_trainer_ranges as check_trainer_ranges,
+        direction_warnings as direction_warnings,
         gang_sizes as gang_sizes,
         inert_lengths as inert_lengths,
         longest as longest,

@@ -50,6 +50,23 @@ def check_objective(name: str, reported: Sequence[str] | None) -> None:
     )
 
 
+def direction_warnings(name: str, objective_type: str, *, smaller: bool | None) -> list[str]:
+    """Warnings about a job that looks for the worst trial.
+
+    Args:
+        name: the objective.
+        objective_type: "Maximize" or "Minimize".
+        smaller: see `Trainer.smaller_is_better`.
+    """
+    if smaller is None or smaller == (objective_type == "Minimize"):
+        return []
+    better, right = ("smaller", "Minimize") if smaller else ("greater", "Maximize")
+    return [
+        f"objective_type is {objective_type!r}, and of {name} the {better} value is the better one: the job looks for "
+        f"the worst trial; give objective_type {right!r}"
+    ]
+
+
 def check_trainer_ranges(estimator: TakesValues, ranges: Mapping[str, ParameterRange]) -> None:
     """Refuses ranges that hold values which the trainer does.
 
@@ -60,14 +77,17 @@ def check_trainer_ranges(estimator: TakesValues, ranges: Mapping[str, ParameterR
         ranges: of the form that `check_ranges` and `check_conditions` want.
 
     Raises:
-        ConfigurationError: naming the range and its wrong value.
+        ConfigurationError: naming the range and its wrong value, or what is wrong without any range.
     """
+    alone = _refusal(estimator, {})
     for name, bounds in ranges.items():
         if name in estimator.resource_names:
             _check_length(name, bounds)
         for value, inside in extremes(bounds):
             error = _refusal(estimator, {name: value})
             if error and (inside is None or _refusal(estimator, {name: inside})):
+                if str(error) == str(alone):
+                    raise error
                 raise ConfigurationError(f"hyperparameter_ranges[{name!r}] is {bounds!r}: {error}") from error
     for together in corners(ranges):
         if error := _refusal(estimator, together):

@@ -8,7 +8,7 @@ import pytest
 
 from hpo import CategoricalParameter, HyperbandStrategyConfig, IntegerParameter, StrategyConfig
 from hpo.jobs.build import warnings
-from hpo.jobs.checks import inert_lengths, longest
+from hpo.jobs.checks import direction_warnings, inert_lengths, longest
 from tests.support.bad_input import make
 from tests.support.refusals import mentions
 from trainers import XGBoostTrainer
@@ -97,3 +97,29 @@ def test_hyperband_that_stops_nothing_is_warned_of(
     told = "".join(warnings(tuner.settings))
     assert bool(told) == bool(warned)
     mentions(told, *warned)
+
+
+@pytest.mark.parametrize(
+    ("metric", "objective_type", "right"),
+    [
+        ("logloss", "Maximize", "Minimize"),
+        ("error@0.7", "Maximize", "Minimize"),
+        ("auc", "Minimize", "Maximize"),
+        ("ndcg@5-", "Minimize", "Maximize"),
+        ("logloss", "Minimize", None),
+        ("auc", "Maximize", None),
+        ("profit", "Maximize", None),
+    ],
+)
+def test_a_job_that_looks_for_the_worst_trial_is_warned_of(metric: str, objective_type: str, right: str | None) -> None:
+    name = f"validation:{metric}"
+    smaller = XGBoostTrainer(hyperparameters={"objective": "binary:logistic"}).smaller_is_better(name)
+    told = direction_warnings(name, objective_type, smaller=smaller)
+    assert len(told) == (right is not None)
+    for text in told:
+        mentions(text, name, repr(objective_type), repr(right))
+
+
+def test_the_warning_of_the_worst_trial_comes_first() -> None:
+    tuner = make(static={"eval_metric": "logloss"}, objective_metric_name="validation:logloss")
+    mentions(warnings(tuner.settings)[0], "validation:logloss", "'Minimize'")

@@ -37,6 +37,8 @@ from trainers.channels.table import check_schema, unique_names, without_index
 from trainers.errors import ConfigurationError, DataError
 from trainers.storage import check_no_credentials
 
+LIKELY_DELIMITERS = (",", ";", "\t", "|")
+
 
 def check_delimiter(delimiter: Any) -> None:
     """Refuses what pyarrow cannot split a line at."""
@@ -356,5 +358,14 @@ def _check_heads(paths: Sequence[str], heads: Sequence[_Head], delimiter: str) -
                 f"{path} has {head} and {paths[0]} has {first}: all files of a channel need the same, in the same order"
             )
     if first.width < 2:
-        hint = f": is the delimiter {delimiter!r} right?" if first.schema == () else ""
+        hint = _delimiter_hint(first, delimiter) if first.schema == () else ""
         raise DataError(f"{paths[0]} has one column; a target and a feature are two{hint}")
+
+
+def _delimiter_hint(head: _Head, delimiter: str) -> str:
+    """What to say of a CSV file that has one column: the delimiter that its heading names most often, if any."""
+    heading = head.names[0] if head.names else ""
+    other = max((each for each in LIKELY_DELIMITERS if each != delimiter), key=heading.count)
+    if heading.count(other):
+        return f", and the delimiter is {delimiter!r}; its first line holds {other!r}: give delimiter={other!r}"
+    return f": is the delimiter {delimiter!r} right?"

@@ -279,6 +279,11 @@ def _reads_as_number(text: str) -> bool:
     return True
 
 
+_OTHER_DATE = re.compile(r"'\d{1,4}[./]\d{1,2}[./]\d{2,4}\b")
+_OTHER_NUMBER = re.compile(r"'[-+]?[$€£]?\s?(\d{1,3}([,' ]\d{3})+([.,]\d+)?|\d+,\d+|\d+(\.\d+)?\s?[%$€£])\s?'")
+"""Examples of text, in quotes, that look like a date or a number in a form that is not read."""
+
+
 def text_problem(text: Mapping[str | int, str], target_known: bool = True) -> DataError:
     """The error about all columns of text that nobody says what to do with.
 
@@ -294,8 +299,18 @@ def text_problem(text: Mapping[str | int, str], target_known: bool = True) -> Da
     return DataError(
         f"column{'s' if several else ''} {examples} hold{'' if several else 's'} text{target}: if {they} should hold "
         f"numbers, correct such cells; else name {them} in categorical={names!r}, or leave {them} out with "
-        f"drop={names!r}"
+        f"drop={names!r}{_form_hint(text)}"
     )
+
+
+def _form_hint(text: Mapping[str | int, str]) -> str:
+    """How dates and numbers have to be written, where an example looks like one in another form; else empty."""
+    hints = []
+    if any(_OTHER_DATE.match(example) for example in text.values()):
+        hints.append("dates are read as 2024-01-31")
+    if any(_OTHER_NUMBER.match(example) for example in text.values()):
+        hints.append("numbers are read as 1234.5, without separators or units")
+    return "".join(f"; {hint}" for hint in hints)
 
 
 def gathered_roles(

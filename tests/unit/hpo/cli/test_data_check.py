@@ -152,3 +152,8 @@ def test_a_table_as_it_comes_is_told_with_what_becomes_of_it(tmp_path: Path) -> 
     mentions(said, "predicts left, 2 classes (no, yes)", "keep=['user_id']", "'since'", "-999", "no (50.0%)")
     kept = printed(path, "--target", "left", "--categorical", "plan", "--drop", "since", "--keep", "user_id")
     mentions(kept, "'since' is left out", "3 features")
+
+
+def test_another_delimiter_is_given_as_an_option(folder: Path) -> None:
+    FRAME.to_csv(folder / "other.csv", index=False, sep=";")
+    assert "400 rows of 3 features" in printed(f"{folder}/other.csv", "--target", "y", "--delimiter", ";")

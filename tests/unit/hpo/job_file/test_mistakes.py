@@ -192,3 +192,12 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         read_job(tmp_path / "no.yaml")
     with refuses(ConfigurationError, field=str(tmp_path), value=os.strerror(errno.EISDIR)):
         read_job(tmp_path)
+
+
+def test_what_is_wrong_without_a_range_is_said_once_and_of_no_range(path: Path) -> None:
+    change(path, "trainer.hyperparameters.objective", "multi:softprob")
+    with pytest.raises(ConfigurationError) as caught:
+        read_job(path)
+    [line] = [each for each in str(caught.value).splitlines() if "num_class" in each]
+    mentions(line, "multi:softprob", 2)
+    assert "ranges" not in line

@@ -455,6 +455,16 @@ def test_rows_are_wrapped_between_words_while_there_is_room() -> None:
     assert not any(line.endswith("...") for line in lines)
 
 
+def test_what_tuning_achieved_is_whole_where_the_trial_is_cut() -> None:
+    _, summary = shown()
+    for number in range(40):
+        summary["best"]["hyperparameters"][f"colsample_by_{number}"] = 0.125 + number
+    summary["gain"] = {**summary["gain"], "verdict": "tuning made a gain of 1234.56789, which is the news here"}
+    lines = brief(summary)
+    assert "1234.56789, which is the news here" in " ".join(" ".join(lines).split())
+    assert any(line.endswith("...") for line in lines)
+
+
 def test_a_job_that_was_stopped_says_in_the_first_line_how_it_is_resumed() -> None:
     _, summary = shown()
     summary["reason"] = "interrupted by Ctrl-C"

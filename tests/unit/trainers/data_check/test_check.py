@@ -199,3 +199,21 @@ def test_libsvm_files_are_checked_with_one_numbering_of_columns(tmp_path: Path) 
         ("a", 2, 4),
         ("b", 1, 4),
     ]
+
+
+def test_a_number_that_often_stands_for_a_missing_value_is_found_where_nobody_says_that_it_does() -> None:
+    frame = FRAME.assign(b=np.where(np.arange(ROWS) % 9 == 0, -999, FRAME.b))
+    said, unsaid = (
+        check_data({"train": Channel.of(frame, target="y", name="train", missing=missing)}).findings
+        for missing in (-999, None)
+    )
+    assert said == ()
+    [found] = unsaid
+    mentions(found, "train", "'b'", "missing=-999")
+
+
+def test_classes_are_found_by_the_names_that_the_user_gave_them() -> None:
+    train = FRAME.assign(y=np.where(FRAME.y == 1, "yes", "no"))
+    found = check(train[:HALF], train[HALF:][train.y[HALF:] == "no"]).findings
+    mentions(next(each for each in found if "every label" in each), "validation", "'no'")
+    mentions(next(each for each in found if "no row of" in each), "validation", "'yes'")

@@ -61,7 +61,7 @@ def test_what_is_refused_and_what_to_give_instead() -> None:
         ({monotone: {"age": "up"}}, (monotone, {"age": "up"}, {"age": 1})),
         ({"booster": np.array(["gbtree", "dart"])}, ("booster", "ndarray", "tolist()")),
         ({"base_score": math.nan}, ("base_score", math.nan, "number")),
-        ({"objective": "multi:softmax"}, ("num_class", None, "multi:softmax", 2)),
+        ({"objective": "multi:softmax"}, ("num_class", "multi:softmax", 2)),
         ({"objective": "multi:softprob", "num_class": 1}, ("num_class", 1, "multi:softprob", 2)),
         ({"objective": "binary:logistic", "num_class": 2}, ("num_class", 2, "binary:logistic", "multi:softprob")),
         ({"eval_metric": ["rmse", "auc@3"]}, ("eval_metric", ["rmse", "auc@3"], "'auc'")),
@@ -70,7 +70,7 @@ def test_what_is_refused_and_what_to_give_instead() -> None:
         ({"eval_metric": "map@0-"}, ("eval_metric", "map@0-", "map@5")),
         ({"eval_metric": "error@2-"}, ("eval_metric", "error@2-", "error@0.3")),
         ({"eval_metric": "ams@"}, ("eval_metric", "'ams@'", "ams@0.3")),
-        ({"objective": "reg:quantileerror"}, ("quantile_alpha", None, "reg:quantileerror", 0, 1)),
+        ({"objective": "reg:quantileerror"}, ("quantile_alpha", "reg:quantileerror", 0, 1)),
     ]
     refuses_each(
         [(lambda told=told: XGBoostTrainer(hyperparameters=told), names) for told, names in cases], ConfigurationError

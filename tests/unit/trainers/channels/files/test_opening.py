@@ -138,6 +138,9 @@ def test_of_refuses_files(tmp_path: Path) -> None:
         [
             (written({"a.csv": ""}), ("a.csv", "empty")),
             (written({"a.csv": "1;2\n"}), ("a.csv", "delimiter", "','")),
+            (written({"a.csv": "y;a\n1;2\n"}), ("a.csv", "delimiter=';'")),
+            (written({"a.csv": "y,a\n1,2\n"}, delimiter=";"), ("a.csv", "delimiter=','")),
+            (written({"a.csv": "y\n1\n"}), ("a.csv", "','")),
             (written({"a.csv": "y,a\n1,2\n", "b.csv": "y,b\n1,2\n"}), ("b.csv", "y, b", "a.csv", "y, a")),
             (written({"a.csv": "1,2\n", "b.csv": "1,2,3\n"}), ("b.csv", 3, "a.csv", 2, "names")),
             (written({"a.parquet": "PAR1 cut off"}), ("a.parquet", "damaged")),

@@ -17,7 +17,7 @@ from hypothesis import given, settings, strategies as st
 from tests.support.properties import examples
 from tests.support.refusals import refuses, refuses_each
 from trainers.channels import Channel, label_summary, open_channels, predicts, prepared
-from trainers.channels.rows import Preparation, column_numbers, is_identifier_name
+from trainers.channels.rows import Preparation, column_numbers, is_identifier_name, text_problem
 from trainers.errors import ConfigurationError, DataError
 
 ROWS = 40
@@ -119,6 +119,7 @@ def test_predicts_names_the_target_and_what_it_is() -> None:
 
     assert of(y=[0, 1, 0]) == "y, 2 classes"
     assert of(y=["no", "yes", "maybe"]) == "y, 3 classes (maybe, no, yes)"
+    assert of(y=["a, b", "c", "a, b"]) == "y, 2 classes ('a, b', c)"
     assert of(y=[3, 90.5, 7]) == "y, a number from 3 to 90.5"
     assert of(y=[0, 2, 0]) == "y, a number from 0 to 2"
     assert predicts(Channel.of(np.array([[0.0, 1], [1, 2]])).look().describe()) == "column 0, 2 classes"
@@ -289,3 +290,21 @@ def test_times_of_day_are_parts_of_days(kind: str, form: str, tmp_path: Path) ->
 
 def test_a_preparation_that_changes_nothing_leaves_the_fingerprint() -> None:
     assert Preparation().digest() == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "right"),
+    [
+        ("31/12/2023", "2024-01-31"),
+        ("31.12.2023", "2024-01-31"),
+        ("1,234", "1234.5"),
+        ("0,5", "1234.5"),
+        ("12%", "1234.5"),
+        ("$ 1,234.50", "1234.5"),
+        ("basic, monthly", None),
+        ("A 12", None),
+    ],
+)
+def test_text_that_looks_like_a_date_or_a_number_says_how_it_is_read(value: str, right: str | None) -> None:
+    text = str(text_problem({"c": f"{value!r} in line 2"}))
+    assert {each for each in ("2024-01-31", "1234.5") if each in text} == ({right} if right else set())
