@@ -146,6 +146,13 @@ PROGRAMS = {
         generate=lambda folder: data.wines(folder / "wine.csv", 200),
         configured="Keras 2",
     ),
+    "flax": Program(
+        repository="google/flax",
+        commit="18f8f311c275d57f46d95e41b15aa97b454754c0",
+        paths=("examples/mnist",),
+        generate=lambda folder: data.tfds_mnist(folder / "data", 400, 200),
+        configured="`TFDS_DATA_DIR`, `length`",
+    ),
 }
 
 

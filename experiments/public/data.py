@@ -51,6 +51,27 @@ def image_folders(folder: Path, train: int, test: int) -> None:
             Image.fromarray(image).convert("RGB").save(path)
 
 
+def tfds_mnist(folder: Path, train: int, test: int) -> None:
+    """Write MNIST with generated images, as TensorFlow Datasets keeps it below `TFDS_DATA_DIR`."""
+    import tensorflow as tf
+    import tensorflow_datasets as tfds
+
+    parts = {}
+    for seed, (name, count) in enumerate([("train", train), ("test", test)]):
+        images, labels = digits(count, seed)
+        rows = {"image": images[..., None], "label": labels.astype(np.int64)}
+        parts[name] = tf.data.Dataset.from_tensor_slices(rows)
+    tfds.dataset_builders.store_as_tfds_dataset(
+        name="mnist",
+        version=str(tfds.builder_cls("mnist").VERSION),
+        data_dir=folder,
+        features=tfds.features.FeaturesDict(
+            {"image": tfds.features.Image(shape=(28, 28, 1)), "label": tfds.features.ClassLabel(num_classes=CLASSES)}
+        ),
+        split_datasets=parts,
+    )
+
+
 def shakespeare_tokens(folder: Path, train: int, test: int) -> None:
     """Write meta.pkl, and train.bin and val.bin, in which each token follows from the one before it."""
     folder.mkdir(parents=True, exist_ok=True)
