@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -20,6 +21,9 @@ AT_ONCE = 10
 
 LOOK_SECONDS = 0.5
 
+WORDS_SECONDS = 1.0
+"""How long the end of a job waits for its answer to a signal to be printed: nobody may read the output."""
+
 _REASONS = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 
 
@@ -31,6 +35,8 @@ class Interrupts:
     raises `KeyboardInterrupt`, once, and only while the search is `under_way`: what comes before it and behind it is
     short, and would leave the record untrue or processes behind if it were cut. Further ones are ignored, until with
     the `AT_ONCE`th it is raised anywhere: a database, or a callback of the user's own, may hold those moments up.
+
+    The handler itself prints and imports nothing, since it may run in the middle of either; a thread prints its answer.
 
     Args:
         say: prints a line.
@@ -48,9 +54,12 @@ class Interrupts:
         self._raises = False
         self._before: dict[signal.Signals, Any] = {}
         self._main = threading.current_thread() is threading.main_thread()
+        self._words: queue.SimpleQueue[str] = queue.SimpleQueue()  # A handler may put into it at any moment.
+        self._printer = threading.Thread(target=self._print, name="answers to signals", daemon=True)
 
     def __enter__(self) -> Self:
         if self._main:
+            self._printer.start()
             self._before = {number: signal.getsignal(number) for number in _REASONS}
             self._take()
         return self
@@ -58,6 +67,14 @@ class Interrupts:
     def __exit__(self, *_: object) -> None:
         for number, before in self._before.items():
             signal.signal(number, before if before is not None else signal.SIG_DFL)
+        if self._main:
+            self._words.put("")
+            self._printer.join(WORDS_SECONDS)
+
+    def _print(self) -> None:
+        while text := self._words.get():
+            with suppress(Exception):  # The output may be closed; the job is what matters.
+                self._say(text)
 
     def stops(self, stop: Callable[[str], None]) -> None:
         """From now on there is a job, and this stops it gracefully; at once if that was asked for before."""
@@ -100,9 +117,8 @@ class Interrupts:
             return
         self._reason = _REASONS[signal.Signals(number)]
         if self._stop is None:
-            with suppress(RuntimeError):  # In the middle of another line; the job's own loop says it too.
-                later = f"; to resume later: {self.resume}" if self.resume else ""
-                self._say(f"stopping as soon as the job has started{later}. Ctrl-C again stops now")
+            later = f"; to resume later: {self.resume}" if self.resume else ""
+            self._words.put(f"stopping as soon as the job has started{later}. Ctrl-C again stops now")
         else:
             self._stop(self._reason)  # Whoever follows the job says so, in the job's own loop.
 

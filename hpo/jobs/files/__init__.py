@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from hpo.jobs.files.deletion import Files as Files, check_over as check_over
     from hpo.jobs.files.folder import (
         CLAIMED as CLAIMED,
+        DRIVER_LOG as DRIVER_LOG,
         FOLDER_ID as FOLDER_ID,
         check_free as check_free,
         claim as claim,

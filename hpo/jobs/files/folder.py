@@ -21,6 +21,9 @@ FOLDER_ID = "folder_id"
 COPIES = "inputs"
 """Name of the folder in it with copies of inputs that another process cannot open."""
 
+DRIVER_LOG = "driver.log"
+"""Name of the file in it with the output of a driver in the background, where the job's folder is in `WARMBAND_HOME`."""
+
 CLAIMED = "claimed"
 """Key of a job's summary: whether a driver has made its folder."""
 
@@ -36,11 +39,10 @@ def check_free(folder: str, name: str) -> None:
         ConfigurationError: it holds files of another job, or of anybody.
         DataError: it cannot be looked at.
     """
-    held = storage.names(folder)
-    if MARK in held:
+    if MARK in storage.names(folder):
         raise _taken(folder, name, _read(folder))
-    if held:
-        raise _foreign(folder, held)
+    if foreign := _foreign_names(folder):
+        raise _foreign(folder, foreign)
 
 
 def was_claimed(job: JobRow) -> bool:
@@ -81,7 +83,7 @@ def claim(folder: str, job: JobRow, *, begun: bool) -> None:
 
 
 def is_of(folder: str, job: JobRow) -> bool:
-    """Whether a folder is a job's own: it bears the job's mark, or nothing is in it but copies of the job's inputs.
+    """Whether a folder is a job's own: it bears the job's mark, or nothing is in it but what is written before that.
 
     Raises:
         DataError: it cannot be looked at.
@@ -92,8 +94,8 @@ def is_of(folder: str, job: JobRow) -> bool:
 
 
 def _foreign_names(folder: str) -> list[str]:
-    """What is in a folder without a mark, but the copies of inputs, which are written before it."""
-    return [name for name in storage.names(folder) if name != COPIES]
+    """What is in a folder without a mark, but what is written before it: copies of inputs, and a driver's log."""
+    return [name for name in storage.names(folder) if name not in (COPIES, DRIVER_LOG)]
 
 
 def _read(folder: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from types import FrameType
 
 import psutil
 
+from hpo.jobs.files import DRIVER_LOG
 from hpo.jobs.launch.whereabouts import JOB_CONFIG, LOG
 from hpo.notices import announce
 from hpo.record import ACTS_AS, LONGEST_WAIT, JobRow, Store, acting, actor, is_held
@@ -89,7 +90,7 @@ def ended(code: int) -> str:
 
 def log_file(name: str) -> Path:
     """Where the output of a background job's driver goes."""
-    return home() / "jobs" / name / "driver.log"
+    return home() / "jobs" / name / DRIVER_LOG
 
 
 def options(*, resume: bool, allowed: Collection[str], limits: Mapping[str, float] | None = None) -> list[str]:

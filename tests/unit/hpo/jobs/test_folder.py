@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hpo.jobs.files.deletion import Files
-from hpo.jobs.files.folder import COPIES, FOLDER_ID, MARK, check_free, claim
+from hpo.jobs.files.folder import COPIES, DRIVER_LOG, FOLDER_ID, MARK, check_free, claim
 from hpo.record import JobRow
 from tests.support.refusals import refuses
 from trainers import ConfigurationError
@@ -40,10 +40,12 @@ def test_a_job_does_not_begin_in_a_folder_with_files(folder: Path, name: str) ->
     assert [each.name for each in folder.iterdir()] == [name]
 
 
-def test_copies_of_inputs_are_there_before_the_mark(folder: Path) -> None:
+def test_copies_of_inputs_and_a_drivers_log_are_there_before_the_mark(folder: Path) -> None:
     (folder / COPIES).mkdir(parents=True)
+    (folder / DRIVER_LOG).touch()
+    check_free(str(folder), "job")
     claim(str(folder), row(folder.parent), begun=False)
-    assert {each.name for each in folder.iterdir()} == {COPIES, MARK}
+    assert {each.name for each in folder.iterdir()} == {COPIES, DRIVER_LOG, MARK}
 
 
 def test_deletion_leaves_a_folder_without_the_jobs_mark(folder: Path) -> None:

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from hpo.jobs import stop_signals
 from hpo.jobs.stop_signals import AT_ONCE, Interrupts
 from hpo.search.observer import INTERRUPTED, TERMINATED
 from tests.support.hpo.jobs.stop_signals import (
@@ -33,11 +34,11 @@ def test_what_comes_before_the_job_is_there_is_kept_for_it() -> None:
     asked: list[str] = []
     with Interrupts(said.append, "hpo resume job") as interrupts:
         press()
-        (line,) = said
-        mentions(line, "Ctrl-C", "hpo resume job")
         with interrupts.under_way():
             interrupts.stops(asked.append)
     assert asked == [INTERRUPTED]
+    (line,) = said
+    mentions(line, "Ctrl-C", "hpo resume job")
 
 
 def test_two_that_come_before_the_search_raise_as_it_begins() -> None:
@@ -95,15 +96,38 @@ def test_sigterm_is_another_reason() -> None:
     assert asked == [TERMINATED]
 
 
-def test_an_answer_that_comes_in_the_middle_of_another_line_is_left_to_the_jobs_own_loop() -> None:
+def test_the_handler_itself_prints_and_imports_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may run in the middle of a line, or of an import; the answer is printed elsewhere, or not at all."""
+    threads: list[threading.Thread] = []
+
     def say(text: str) -> None:
-        raise RuntimeError("reentrant call inside <_io.BufferedWriter name='<stdout>'>")
+        threads.append(threading.current_thread())
+        raise BrokenPipeError
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("an import in a signal handler")
 
     asked: list[str] = []
     with Interrupts(say) as interrupts:
+        with monkeypatch.context() as patch:
+            patch.setattr("builtins.print", refuse)
+            patch.setattr("builtins.__import__", refuse)  # The last: to patch by a name imports, too.
+            press()
+        interrupts.stops(asked.append)
+    assert asked == [INTERRUPTED]
+    assert len(threads) == 1
+    assert threads[0] is not threading.main_thread()
+
+
+def test_an_output_that_nobody_reads_holds_no_stop_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stop_signals, "WORDS_SECONDS", 0.05)
+    read = threading.Event()
+    asked: list[str] = []
+    with Interrupts(lambda text: (read.wait(60), None)[1]) as interrupts:
         press()
         interrupts.stops(asked.append)
     assert asked == [INTERRUPTED]
+    read.set()
 
 
 def test_in_another_thread_it_changes_nothing() -> None:
