@@ -245,7 +245,7 @@ _SCALARS: dict[str, Callable[[str], Any]] = {
 
 def _override(file: JobFile, override: str) -> None:
     """Puts a value of the command line over the file's."""
-    place = Place(override=f"--set {override}")
+    place = Place(override=f"--set {masked(override)}")
 
     def refuse(text: str) -> None:
         file.problems.append(Problem(keys=(str(place),), text=text, place=place))

@@ -180,8 +180,8 @@ class Memory:
         checkpoint = self._checkpoint(row.trial_id, checkpoint, manifest)
         if last and end < stop and not checkpoint and not row.stopped:
             return None  # It was halted on its way to a rung, and cannot go on from there.
-        if last and row.number < 0 and row.checkpoint and not checkpoint:
-            return None  # The un-tuned run may be the job's result: it is trained again, to the same model.
+        if last and row.checkpoint and not checkpoint and (row.number < 0 or row.ended_at is not None):
+            return None  # The job kept its model, which may be the result's: it is trained again, to the same model.
         segment = Segment(
             reports=tuple(reports),
             checkpoint=checkpoint,
@@ -248,11 +248,11 @@ class Memory:
     # ---- within
 
     def _checkpoint(self, trial_id: str, checkpoint: str, manifest: Manifest) -> str:
-        """A trial's checkpoint, if it is there; one that does not go on needs none."""
+        """A trial's checkpoint, if it is there."""
         if not checkpoint or self._sound(checkpoint, manifest):
             return checkpoint
         logger.warning(
-            "the checkpoint of trial %s, %s, is gone or cut short: it starts again if it goes on, with the same result",
+            "the checkpoint of trial %s, %s, is gone or cut short: it is trained again if needed, to the same result",
             trial_id,
             storage.shown(checkpoint),
         )

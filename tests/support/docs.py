@@ -43,7 +43,9 @@ LONG = {
     "docs/guides/report.md",
     "docs/guides/resuming.md",
     "docs/guides/simulating.md",
+    "docs/guides/your-own-program.md",
     "docs/start/first-job.md",
+    "docs/start/from-ray-tune.md",
 }
 """The pages that take longest, a dozen commands or more."""
 

@@ -24,7 +24,7 @@ class Files:
         folder: where its models and copies of data are, or an empty string where they are on another machine.
         log: its driver's log, if that is on this machine.
         output: the folder of what its trials' programs printed on this machine, which may not be there.
-        elsewhere: what is left alone, on another machine or as another job's, in words; empty where nothing is.
+        elsewhere: what is left alone, on another machine or without this job's mark, in words; empty where nothing is.
     """
 
     folder: str
@@ -40,7 +40,11 @@ class Files:
         here = host in (None, socket.gethostname())
         there = here or "://" in folder or Path(folder).is_dir()
         own = there and _is_of(folder, job)
-        left = f"{folder}, which is another job's" if there else f"models in {folder} on {host}, which stay there"
+        left = (
+            f"{folder}, which is not marked as this job's"
+            if there
+            else f"models in {folder} on {host}, which stay there"
+        )
         output = Path(logs_folder(), job.name)
         driver = Path(log) if log and here else None
         return cls(folder=folder if own else "", log=driver, output=output, elsewhere="" if own else left)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from hpo.record import JobRow
 from trainers import storage
+from trainers.checking import some_of
 from trainers.errors import ConfigurationError, DataError, StorageError
 
 MARK = ".warmband-job.json"
@@ -16,26 +18,29 @@ MARK = ".warmband-job.json"
 FOLDER_ID = "folder_id"
 """Key of a job's spec: what the mark in its folder says."""
 
+COPIES = "inputs"
+"""Name of the folder in it with copies of inputs that another process cannot open."""
+
 CLAIMED = "claimed"
 """Key of a job's summary: whether a driver has made its folder."""
 
 
 def check_free(folder: str, name: str) -> None:
-    """Refuses a folder that holds files of another job: one of another record, or one that was deleted.
+    """Refuse a folder that holds files: a job may remove what is in its folder, so it begins in a new or an empty one.
 
     Args:
         folder: where a new job's files would go.
         name: the job's.
 
     Raises:
-        ConfigurationError: it is another's.
+        ConfigurationError: it holds files of another job, or of anybody.
         DataError: it cannot be looked at.
     """
     held = storage.names(folder)
     if MARK in held:
         raise _taken(folder, name, _read(folder))
-    if any(each.startswith(f"{name}-") and each.removeprefix(f"{name}-").isdigit() for each in held):
-        raise _taken(folder, name, {})
+    if held:
+        raise _foreign(folder, held)
 
 
 def was_claimed(job: JobRow) -> bool:
@@ -52,7 +57,7 @@ def claim(folder: str, job: JobRow, *, begun: bool) -> None:
         begun: whether it has been there before, so that it is not made anew.
 
     Raises:
-        ConfigurationError: the folder is another job's.
+        ConfigurationError: the folder is another job's, or holds files that are no job's.
         StorageError: it is not there though it should be, or cannot be read or written.
     """
     mine = job.spec.get(FOLDER_ID, "")
@@ -63,6 +68,8 @@ def claim(folder: str, job: JobRow, *, begun: bool) -> None:
         return
     if not begun:
         storage.make_folder(folder)
+        if foreign := _foreign_names(folder):
+            raise _foreign(folder, foreign)
     elif not storage.is_there(folder):
         raise StorageError(
             f"{storage.shown(folder)!r}, the folder of the job's models, is not there; mount its disk, or put it back. "
@@ -74,12 +81,19 @@ def claim(folder: str, job: JobRow, *, begun: bool) -> None:
 
 
 def is_of(folder: str, job: JobRow) -> bool:
-    """Whether a folder is a job's own; one that bears no mark is.
+    """Whether a folder is a job's own: it bears the job's mark, or nothing is in it but copies of the job's inputs.
 
     Raises:
         DataError: it cannot be looked at.
     """
-    return MARK not in storage.names(folder) or _read(folder).get("id") == job.spec.get(FOLDER_ID, "")
+    if MARK in storage.names(folder):
+        return bool(_read(folder).get("id") == job.spec.get(FOLDER_ID, ""))
+    return not _foreign_names(folder)
+
+
+def _foreign_names(folder: str) -> list[str]:
+    """What is in a folder without a mark, but the copies of inputs, which are written before it."""
+    return [name for name in storage.names(folder) if name != COPIES]
 
 
 def _read(folder: str) -> dict[str, Any]:
@@ -91,6 +105,13 @@ def _read(folder: str) -> dict[str, Any]:
     except (DataError, ValueError):
         return {}
     return mark if isinstance(mark, dict) else {}
+
+
+def _foreign(folder: str, names: Sequence[str]) -> ConfigurationError:
+    return ConfigurationError(
+        f"{storage.shown(folder)!r} is to be the job's folder, and holds files that are not the job's "
+        f"({some_of(names)}); give another name (--name, or job_name in Python) or storage_path, or move them"
+    )
 
 
 def _taken(folder: str, name: str, mark: dict[str, Any]) -> ConfigurationError:

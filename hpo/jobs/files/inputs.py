@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from hpo.jobs.files.changes import changed, changes
+from hpo.jobs.files.folder import COPIES
 from trainers import storage
 from trainers.channels import (
     Channel,
@@ -44,7 +45,6 @@ logger = logging.getLogger(__name__)
 OF_COLUMNS = ("categorical", "drop", "keep", "missing")
 """Arguments of `Channel.of` that say how columns are read, as `reopened_with` has them."""
 
-_FOLDER = "inputs"
 _SAID = "said_"
 _SPARSE = "sparse_"
 
@@ -142,7 +142,7 @@ def remove_copies(folder: str) -> None:
     Raises:
         DataError: they are there and cannot be removed.
     """
-    storage.delete_folder(storage.join(folder, _FOLDER))
+    storage.delete_folder(storage.join(folder, COPIES))
 
 
 # ---- out of the record
@@ -206,7 +206,7 @@ def _how(channel: Channel, digest: str | None, folder: str, *, copied: bool) -> 
         return {}
     names = source.heading.names
     return {
-        "copy": storage.join(storage.absolute(folder), _FOLDER, f"{channel.name}-{digest}.npz"),
+        "copy": storage.join(storage.absolute(folder), COPIES, f"{channel.name}-{digest}.npz"),
         "names": list(names) if names else None,
         **(
             {"preparation": {"target": channel.describe()["target"], **source.preparation}}

@@ -295,9 +295,10 @@ def text_problem(text: Mapping[str | int, str], target_known: bool = True) -> Da
     several = len(text) > 1
     examples = some_of([f"{name!r} ({example})" for name, example in text.items()], _NAMED)
     target = "" if target_known else "; the target may hold text"
+    they, them = ("they", "them") if several else ("it", "it")
     return DataError(
-        f"column{'s' if several else ''} {examples} hold{'' if several else 's'} text{target}: name "
-        f"{'them' if several else 'it'} in categorical={names!r}, or leave {'them' if several else 'it'} out with "
+        f"column{'s' if several else ''} {examples} hold{'' if several else 's'} text{target}: if {they} should hold "
+        f"numbers, correct such cells; else name {them} in categorical={names!r}, or leave {them} out with "
         f"drop={names!r}{_form_hint(text)}"
     )
 

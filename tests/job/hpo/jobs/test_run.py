@@ -171,6 +171,20 @@ def test_callbacks_follow_the_job_and_cannot_break_it() -> None:
     assert tuner.describe()["HyperParameterTuningJobStatus"] == "Completed"
 
 
+def test_a_job_does_not_begin_where_its_folder_holds_files(tmp_path: Path, home: Path) -> None:
+    """Neither beside somebody's files, nor in a folder of the server or of other jobs."""
+    cases = [(tmp_path, "thesis", "chapter-1.md"), (home, "jobs", "churn-1"), (home, "serve", "tokens.json")]
+    for place, name, file in cases:
+        (place / name).mkdir(parents=True, exist_ok=True)
+        (place / name / file).touch()
+        tuner, _ = make(storage_path=str(place))
+        with refuses(ConfigurationError, field=str(place / name), value=file, remedy="storage_path"):
+            tuner.fit(CHANNELS, job_name=name)
+        with Store() as store:
+            assert name not in [job.name for job in store.jobs()]
+        assert (place / name / file).exists()
+
+
 def test_the_best_checkpoints_stay_and_the_others_go(tmp_path: Path) -> None:
     folder = tmp_path / "jobs"
     tuner, printed = make(num_to_keep=3, storage_path=str(folder), verbose=True)

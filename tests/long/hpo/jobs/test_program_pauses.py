@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ray.tune.schedulers import ASHAScheduler
+
 from tests.support.refusals import mentions
 from tests.support.script_job import WITHOUT, ScriptJob
+from tests.support.script_programs import started_with
 
+ASHA = (ASHAScheduler, {"max_t": 9, "grace_period": 1})
 PAUSES = "SM_CHECKPOINT_DIR"
 """The warning about pauses is the one with this name."""
 
@@ -28,3 +32,17 @@ def test_a_strategy_that_pauses_no_trial_starts_each_once_and_another_says_what_
     mentions(told[1], "checkpoint")
     (first,) = [name for name in again if name in told[1]]
     assert again[first]
+
+
+def test_on_gangs_of_ray_workers_each_trial_goes_on_where_it_stands(ray_cluster: None, tmp_path: Path) -> None:
+    job = ScriptJob(
+        tmp_path, WITHOUT, workers=1, static={"seconds": 0.1}, scheduler=ASHA, max_jobs=9, max_parallel_jobs=2
+    )
+    trials = job.fit()
+    assert len(trials) == 9
+    assert {trial.resource for trial in trials} > {9}
+    tuned = [start for start in job.starts if start != "0.1"]
+    assert sorted(tuned) == sorted(str(trial.hyperparameters["eta"]) for trial in trials)
+    assert not any(trial.details.keys() - {"no_model"} for trial in trials)
+    assert PAUSES not in job.printed
+    assert started_with(f"STARTS={job.folder / 'starts'}", "train.py") == []

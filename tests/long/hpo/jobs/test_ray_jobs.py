@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+import yaml
 
 from hpo import ContinuousParameter, HyperparameterTuner
 from hpo.record.store import Store
@@ -87,3 +92,54 @@ def test_fit_without_waiting_goes_to_the_cluster(head: Head, monkeypatch: pytest
     mentions(hpo("delete", "apart", "--yes").stdout, "apart")
     with Store() as store:
         assert "apart" not in {job.name for job in store.jobs()}
+
+
+def test_a_searcher_and_a_scheduler_of_ray_tunes_go_along_and_the_job_is_resumed(
+    head: Head, project_folder: Path
+) -> None:
+    job = yaml.safe_load((project_folder / "job.yaml").read_text())
+    job["trainer"]["hyperparameters"]["num_round"] = 9
+    del job["tuning"]["strategy"], job["tuning"]["hyperband"]
+    job["tuning"] |= {
+        "searcher": {"type": "ray.tune.search.optuna:OptunaSearch"},
+        "scheduler": {"type": "ray.tune.schedulers:ASHAScheduler", "arguments": {"max_t": 9}},
+    }
+    (project_folder / "theirs.yaml").write_text(yaml.safe_dump(job))
+    hpo("submit", "theirs.yaml", "--address", head.address, "--name", "theirs", "--wait")
+    with Store() as store:
+        before = store.trials("theirs")
+        assert (store.job("theirs").status, len([row for row in before if row.number >= 0])) == ("Completed", 6)
+    hpo("resume", "theirs", "--set", "tuning.max_jobs=8")
+    with Store() as store:
+        after = store.trials("theirs")
+        assert store.job("theirs").status == "Completed"
+    assert len([row for row in after if row.number >= 0]) == 8
+    kept = {row.trial_id: (row.hyperparameters, row.resource, row.objective) for row in after}
+    assert all(kept[row.trial_id] == (row.hyperparameters, row.resource, row.objective) for row in before)
+
+
+@pytest.mark.usefixtures("churn")
+def test_rays_own_command_does_the_same(head: Head) -> None:
+    environment = {**os.environ, "RAY_AUTH_MODE": "token", "RAY_API_SERVER_ADDRESS": head.address}
+    ray_command = Path(sys.executable).parent / "ray"
+    entry = ["hpo", "tune", "job.yaml", "--set", "name=by-hand"]
+    done = subprocess.run(
+        [ray_command, "job", "submit", "--working-dir", ".", "--", *entry],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    with Store() as store:
+        job = store.job("by-hand")
+        assert job.status == "Completed"
+        assert [trial.objective for trial in store.trials("by-hand")] == [
+            trial.objective for trial in store.trials("churn-1")
+        ]
+    submitted = re.search(r"raysubmit_\w+", done.stdout)
+    assert submitted is not None
+    assert job.driver["submission_id"] == submitted[0]
+    assert job.driver["address"]
+    mentions(hpo("logs", "by-hand", "--address", head.address).stdout, "by-hand", "Hyperband")

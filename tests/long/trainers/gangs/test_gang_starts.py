@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
+from ray.util import placement_group_table
 
+from tests.support.failing import LosesAnActor
 from tests.support.gangs import Pool
 from tests.support.refusals import refuses
 from tests.support.sharing import Waits
 from trainers import GangError
+from trainers.gangs.messages import GangEnded, GangUp
 
 
 class DiesAsItOpens(Waits):
@@ -30,5 +34,23 @@ def test_a_gang_whose_workers_are_never_ready_ends_with_what_helps(ray_cluster: 
         pool.gangs.want({1: 1}, None)
         with refuses(GangError, field="lost", value=4, remedy=("memory", "hpo data check", "external_memory=True")):
             pool.until(lambda event: False, seconds=120.0)
+    finally:
+        pool.gangs.close()
+
+
+def test_another_gang_is_started_where_one_finds_an_actor_dead_while_it_opens(
+    ray_cluster: None, tmp_path: Path
+) -> None:
+    """A controller that is killed while a gang opens looks like that to its workers."""
+    others = set(placement_group_table())
+    pool = Pool("opening", program=lambda workers: LosesAnActor(str(tmp_path / "opened")))
+    try:
+        ended = pool.until(lambda event: isinstance(event, GangEnded))
+        assert isinstance(ended, GangEnded)
+        assert not ended.final
+        up = pool.until(lambda event: isinstance(event, GangUp))
+        assert up.gang != ended.gang
+        states = [row["state"] for name, row in placement_group_table().items() if name not in others]
+        assert states.count("CREATED") == 1, "the first gang holds nothing any more"
     finally:
         pool.gangs.close()

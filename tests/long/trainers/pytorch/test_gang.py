@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from tests.support.networks import assignment, close, servers, state, train_adam
+from tests.support.refusals import mentions
 from tests.support.trainers.pytorch.gang import WORDS, Pool, pool, straight, wait_until  # noqa: F401  # Fixtures.
 from trainers.gangs.messages import GangLost, GangUp, Segment, Served
 
@@ -84,3 +85,13 @@ def test_a_trial_goes_on_from_its_last_checkpoint_when_something_dies(
     torch.testing.assert_close(
         state(served.segment)["optimizer"]["state"], state(straight)["optimizer"]["state"], rtol=0, atol=0
     )
+
+
+def test_asynchronous_workers_are_stale_and_a_straggler_is_told(pool: Pool, tmp_path: Path) -> None:
+    words = {**WORDS, "mode": "async", "delay_ms": [0.0, 5.0], "stop": 1}
+    served = pool.serve(assignment(tmp_path, name="async", **words))
+    assert served.segment, served.traceback
+    account = served.segment.details["parameter_server"]
+    assert account["updates"] == account["pushes"] == 12
+    assert sum(account["staleness"].values()) == 12
+    mentions(account["delay"], "simulated", "ms", "[0.0, 5.0]")

@@ -9,4 +9,4 @@ from tests.support.job_lives import JobLife, live
 
 @pytest.mark.parametrize("plan", JobLife.plans)
 def test_whatever_befalls_a_job_it_comes_to_its_own_end(plan: int) -> None:
-    live(plan, 25)
+    live(plan, 10)

@@ -8,10 +8,9 @@ from pathlib import Path
 from ray.train import ScalingConfig
 from ray.util import placement_group, placement_group_table, remove_placement_group
 
-from tests.support.failing import LosesAnActor
-from tests.support.gangs import CHANNELS, Pool, boosting, held, is_ray_worker, segments, wait_until
+from tests.support.gangs import CHANNELS, boosting, held, is_ray_worker, segments, wait_until
 from tests.support.refusals import mentions
-from trainers.gangs.messages import Event, GangEnded, GangUp, Served
+from trainers.gangs.messages import Event, GangUp, Served
 from trainers.gangs.ray_gangs import RayGangs
 
 
@@ -56,21 +55,3 @@ def test_an_elastic_gang_has_the_workers_that_there_is_room_for_and_leaves_nothi
     finally:
         gangs.close()
         remove_placement_group(others)
-
-
-def test_another_gang_is_started_where_one_finds_an_actor_dead_while_it_opens(
-    ray_cluster: None, tmp_path: Path
-) -> None:
-    """A controller that is killed while a gang opens looks like that to its workers."""
-    others = set(placement_group_table())
-    pool = Pool("opening", program=lambda workers: LosesAnActor(str(tmp_path / "opened")))
-    try:
-        ended = pool.until(lambda event: isinstance(event, GangEnded))
-        assert isinstance(ended, GangEnded)
-        assert not ended.final
-        up = pool.until(lambda event: isinstance(event, GangUp))
-        assert up.gang != ended.gang
-        states = [row["state"] for name, row in placement_group_table().items() if name not in others]
-        assert states.count("CREATED") == 1, "the first gang holds nothing any more"
-    finally:
-        pool.gangs.close()

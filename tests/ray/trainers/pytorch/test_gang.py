@@ -8,21 +8,11 @@ from pathlib import Path
 from ray.train import ScalingConfig
 
 from tests.support.networks import assignment, close, servers, state, train_adam
-from tests.support.refusals import mentions, refuses
+from tests.support.refusals import refuses
 from tests.support.trainers.pytorch.gang import WORDS, Pool, pool, straight  # noqa: F401  # Fixtures.
 from trainers import ResourcesError
 from trainers.gangs.capacity import check_capacity
 from trainers.gangs.messages import Progress, Served
-
-
-def test_asynchronous_workers_are_stale_and_a_straggler_is_told(pool: Pool, tmp_path: Path) -> None:
-    words = {**WORDS, "mode": "async", "delay_ms": [0.0, 5.0], "stop": 1}
-    served = pool.serve(assignment(tmp_path, name="async", **words))
-    assert served.segment, served.traceback
-    account = served.segment.details["parameter_server"]
-    assert account["updates"] == account["pushes"] == 12
-    assert sum(account["staleness"].values()) == 12
-    mentions(account["delay"], "simulated", "ms", "[0.0, 5.0]")
 
 
 def test_a_gang_that_is_halted_goes_on_to_the_same_bits(pool: Pool, tmp_path: Path) -> None:

@@ -297,6 +297,12 @@ def test_set_says_what_is_wrong(path: Path) -> None:
     )
 
 
+def test_a_refused_set_does_not_repeat_a_secret(path: Path) -> None:
+    with refuses(ConfigurationError, field="storage_path", value="s3://***@bucket/jobs") as refusal:
+        read_job(path, ["storage_path=s3://key:hidden@bucket/jobs", "storage_pat=s3://key:hidden@bucket/jobs"])
+    assert "hidden" not in str(refusal.value)
+
+
 def place_of(path: Path, override: str) -> str:
     """Where a mistake of an override is said to be: it, or the line of what it made wrong with others."""
     line = 1 + next(n for n, text in enumerate(path.read_text().splitlines()) if "eta" in text)

@@ -217,3 +217,15 @@ def test_rows_are_dealt_out_to_the_data_parallel_parts(
     assert metrics["train:rows"] == 96
     assert metrics["train:own"] == 96 / parts
     assert metrics["train:sum"] == pytest.approx(features[:, 0].astype(float).sum())
+
+
+def test_trials_of_all_layouts_take_turns_on_one_gang(gang: ProcessGang, tmp_path: Path) -> None:
+    """And each comes to the same, whichever was before it."""
+    layouts = ["shard=4", "", "tensor=2", "shard=4", "tensor=2", "shard=2 tensor=2"]
+    orders = [
+        assignment(tmp_path, stop=1, name=f"trial-{at}", layout=layout or "shard=1", **WORDS)
+        for at, layout in enumerate(layouts)
+    ]
+    losses = [segment.reports[0].metrics["train:loss"] for segment in ended(gang.run(program(train_text), *orders))]
+    assert losses == pytest.approx([losses[0]] * len(losses), abs=1e-12)
+    assert (losses[0], losses[2]) == (losses[3], losses[4])

@@ -14,25 +14,12 @@ from tests.support.networks import assignment
 from tests.support.process_gang import ProcessGang
 from tests.support.refusals import mentions
 from tests.support.trainers.pytorch.layouts.sharding import (
-    WORDS,
     ended,
     gang,  # noqa: F401  # Fixtures.
     program,
 )
-from tests.support.transformer import PLAN, Transformer, loss_of, text, train_text
+from tests.support.transformer import PLAN, Transformer, loss_of, text
 from trainers import DivergedError, ModelPlan, TrainContext, TrialError
-
-
-def test_trials_of_all_layouts_take_turns_on_one_gang(gang: ProcessGang, tmp_path: Path) -> None:
-    """And each comes to the same, whichever was before it."""
-    layouts = ["shard=4", "", "tensor=2", "shard=4", "tensor=2", "shard=2 tensor=2"]
-    orders = [
-        assignment(tmp_path, stop=1, name=f"trial-{at}", layout=layout or "shard=1", **WORDS)
-        for at, layout in enumerate(layouts)
-    ]
-    losses = [segment.reports[0].metrics["train:loss"] for segment in ended(gang.run(program(train_text), *orders))]
-    assert losses == pytest.approx([losses[0]] * len(losses), abs=1e-12)
-    assert (losses[0], losses[2]) == (losses[3], losses[4])
 
 
 def no_plan(context: TrainContext) -> None:

@@ -1,72 +1,27 @@
-"""Jobs that the service's own client creates: whole in the record or not there, and started again where left behind."""
+"""Jobs that the service's own client creates: whole in the record or not there."""
 
 from __future__ import annotations
 
 import io
 import tarfile
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 import xgboost
 from botocore.exceptions import ClientError
 from ray.train import ScalingConfig
 
-from hpo import jobs
 from hpo.record import Store
-from hpo.serve.aws.creating import jobs as creating, read_tables, request_of, start_left_behind
-from hpo.serve.aws.creating.asked import training_of
-from hpo.serve.aws.creating.jobs import REQUEST
-from tests.support.moto_s3 import moto_s3, s3_client
+from hpo.serve.aws.creating import request_of
+from tests.support.hpo.serve.aws.creating import ROWS, ended, reached, request, store_of_files  # noqa: F401  # Fixtures.
+from tests.support.moto_s3 import s3_client
 from tests.support.refusals import refuses
-from tests.support.rows import sqlite_url
 from trainers import XGBoostTrainer
 
 Client = Callable[..., Any]
-ROWS = pd.DataFrame({"y": [0, 1] * 40, "a": range(80)})
-
-
-@pytest.fixture(scope="module")
-def store_of_files() -> Iterator[str]:
-    """The address of an S3-compatible server with rows in a bucket."""
-    with moto_s3() as address:
-        files = s3_client(address)
-        files.create_bucket(Bucket="bucket")
-        rows = ROWS.to_csv(index=False, header=False)
-        for name in ("train", "validation"):
-            files.put_object(Bucket="bucket", Key=f"{name}/rows.csv", Body=rows.encode())
-        yield address
-
-
-@pytest.fixture(autouse=True)
-def reached(store_of_files: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", store_of_files)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "any")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "any")
-    monkeypatch.setenv("AWS_REGION", "us-east-1")
-
-
-def request(folder: Path, **changed: Any) -> dict[str, Any]:
-    channels = []
-    for name in ("train", "validation"):
-        source = {"S3DataType": "S3Prefix", "S3Uri": f"s3://bucket/{name}"}
-        channels.append({"ChannelName": name, "ContentType": "text/csv", "DataSource": {"S3DataSource": source}})
-    return {
-        "TrainingJobName": "made",
-        "AlgorithmSpecification": {"TrainingImage": "me/sagemaker-xgboost:1.7-1", "TrainingInputMode": "File"},
-        "RoleArn": "arn:aws:iam::111122223333:role/anybody",
-        "InputDataConfig": channels,
-        "OutputDataConfig": {"S3OutputPath": f"s3://bucket/{folder.name}"},
-        "ResourceConfig": {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 1},
-        "StoppingCondition": {"MaxRuntimeInSeconds": 600},
-        "HyperParameters": {"objective": "binary:logistic", "eval_metric": "auc", "num_round": "3"},
-        **changed,
-    }
 
 
 def tuning_request(folder: Path, **changed: Any) -> dict[str, Any]:
@@ -84,14 +39,6 @@ def tuning_request(folder: Path, **changed: Any) -> dict[str, Any]:
         },
         "TrainingJobDefinition": {**training, "StaticHyperParameters": hyperparameters, **changed},
     }
-
-
-def ended(store: Store, name: str, seconds: float = 300.0) -> str:
-    until = time.monotonic() + seconds
-    while (status := store.job(name).status) in ("InProgress", "Stopping"):
-        assert time.monotonic() < until, f"{name} is {status} after {seconds:g} s"
-        time.sleep(0.2)
-    return status
 
 
 def archived_model(address: str, described: dict[str, Any], folder: Path) -> xgboost.Booster:
@@ -174,18 +121,3 @@ def test_a_request_that_does_not_go_leaves_no_job(
         client().create_training_job(**request(tmp_path, **changed))
     assert refused.value.response["Error"]["Code"] == "ValidationException"
     assert [job.name for job in store.jobs()] == before
-
-
-def test_a_job_that_was_written_and_not_started_is_started(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked, url = request(tmp_path), sqlite_url(tmp_path)
-    training, inputs = training_of(asked, read_tables(None), url)
-    job = jobs.NewJob.of(training.settings.changed(), inputs, "made", url, 63, apart=True)
-    replace(job, row=replace(job.row, spec={**job.row.spec, REQUEST: asked})).write()
-    start_left_behind(store, url)
-    assert store.job("made").lease == "", "it may be under way to its driver"
-    monkeypatch.setattr(creating, "LEFT_SECONDS", -1.0)
-    start_left_behind(store, url)
-    assert ended(store, "made") == "Completed"
-    start_left_behind(store, url)  # There is nothing left to do.
