@@ -12,14 +12,15 @@ from trainers.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:
     from trainers.channels import Channel, OpenedExamples, OpenedFolder
+    from trainers.trainer import Trainer
 
 _NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.*)", re.DOTALL)
 
 
 def channels_of(
     what: Sequence[str], columns: Mapping[str, Any], data_dir: str | None, *, allow_code: bool
-) -> tuple[dict[str, Channel], int | None]:
-    """The channels that a user means, and the workers that a job file trains them on.
+) -> tuple[dict[str, Channel], int | None, tuple[str, ...]]:
+    """The channels that a user means, the workers that a job file trains them on, and why its trainer refuses them.
 
     Args:
         what: one name of a dataset, one job file, paths of one channel, or CHANNEL=PATH for each of several.
@@ -36,8 +37,8 @@ def channels_of(
         return _of_job(what[0], data_dir, allow_code=allow_code)
     if len(what) == 1 and _is_name(what[0]):
         _none(columns, "a dataset that has a name")
-        return _of_dataset(what[0], data_dir), None
-    return _of_files(what, columns), None
+        return _of_dataset(what[0], data_dir), None, ()
+    return _of_files(what, columns), None, ()
 
 
 def _is_name(text: str) -> bool:
@@ -59,7 +60,9 @@ def _of_dataset(name: str, data_dir: str | None) -> dict[str, Channel]:
     return dataset_channels(name, data_dir=data_dir)
 
 
-def _of_job(path: str, data_dir: str | None, *, allow_code: bool) -> tuple[dict[str, Channel], int | None]:
+def _of_job(
+    path: str, data_dir: str | None, *, allow_code: bool
+) -> tuple[dict[str, Channel], int | None, tuple[str, ...]]:
     import typer
 
     from hpo.job_file import read_job
@@ -78,7 +81,17 @@ def _of_job(path: str, data_dir: str | None, *, allow_code: bool) -> tuple[dict[
     for name, kind in kinds.items():
         typer.echo(f"channel {name!r} is {kind}: it was found, and is not looked into", err=True)
     workers = getattr(spec.trainer, "num_workers", None)
-    return rows, max(1, workers) if isinstance(workers, int) else None
+    refusals = _refusals(spec.trainer.trainer(), rows) if spec.trainer.type == "xgboost" else ()
+    return rows, max(1, workers) if isinstance(workers, int) else None, refusals
+
+
+def _refusals(trainer: Trainer, channels: Mapping[str, Channel]) -> tuple[str, ...]:
+    """Why a trainer does not take channels, such as a column's name; empty where it does."""
+    try:
+        trainer.checked(channels)
+    except (ConfigurationError, DataError) as error:
+        return (f"the job will not start: {error}",)
+    return ()
 
 
 def _kind(source: OpenedFolder | OpenedExamples) -> str:

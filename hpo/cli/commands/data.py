@@ -96,6 +96,8 @@ def data_check(
     columns that give the label away, and what a worker would load. Files
     of a dataset that has a name are compared with the published sums.
     """
+    from dataclasses import replace
+
     from hpo.cli.checked_data import channels_of
     from hpo.cli.terminal import show, show_json, working
     from hpo.cli.views import report_json, report_parts
@@ -110,8 +112,9 @@ def data_check(
             "missing": missing,
             "delimiter": delimiter,
         }
-        channels, gang = channels_of(what, columns, data_dir, allow_code=allow_code)
+        channels, gang, refusals = channels_of(what, columns, data_dir, allow_code=allow_code)
         report = check_data(channels, workers=workers or gang)
+        report = replace(report, findings=(*refusals, *report.findings))
     if as_json:
         show_json(report_json(report))
     else:

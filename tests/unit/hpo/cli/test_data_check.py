@@ -30,6 +30,22 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+JOB_OF_XGBOOST = """
+data:
+  channels:
+    train: {path: FOLDER/train.csv, target: y}
+    validation: {path: FOLDER/validation.csv, target: y}
+trainer:
+  type: xgboost
+  num_workers: 4
+  hyperparameters: {objective: "binary:logistic", eval_metric: auc, num_round: 10}
+tuning:
+  objective_metric_name: validation:auc
+  ranges:
+    eta: {type: continuous, min: 0.1, max: 0.5}
+"""
+
+
 def printed(*arguments: str) -> str:
     result = CliRunner().invoke(cli.app, ["data", "check", *arguments])
     assert result.exit_code == 0, result.output
@@ -62,26 +78,21 @@ def test_programs_get_json(folder: Path) -> None:
 
 def test_a_job_file_says_channels_targets_and_workers(folder: Path) -> None:
     job = folder / "job.yaml"
-    job.write_text(
-        """
-data:
-  channels:
-    train: {path: FOLDER/train.csv, target: y}
-    validation: {path: FOLDER/validation.csv, target: y}
-trainer:
-  type: xgboost
-  num_workers: 4
-  hyperparameters: {objective: "binary:logistic", eval_metric: auc, num_round: 10}
-tuning:
-  objective_metric_name: validation:auc
-  ranges:
-    eta: {type: continuous, min: 0.1, max: 0.5}
-""".replace("FOLDER", str(folder))
-    )
-    channels, workers = channels_of([str(job)], {}, None, allow_code=False)
+    job.write_text(JOB_OF_XGBOOST.replace("FOLDER", str(folder)))
+    channels, workers, refusals = channels_of([str(job)], {}, None, allow_code=False)
     assert list(channels) == ["train", "validation"]
-    assert workers == 4
+    assert (workers, refusals) == (4, ())
     line_with(printed(str(job)), "worker", 4, "1.2 kB")
+
+
+def test_what_the_trainer_of_a_job_file_refuses_is_found(folder: Path) -> None:
+    named = FRAME.rename(columns={"a": "x[1] <kg>"})
+    for name in ("train", "validation"):
+        named.to_csv(folder / f"{name}.csv", index=False)
+    job = folder / "job.yaml"
+    job.write_text(JOB_OF_XGBOOST.replace("FOLDER", str(folder)))
+    said = printed(str(job), "--json")
+    mentions(json.loads(said)["findings"][0], "will not start", "train", "x[1] <kg>", "rename", "x_1_ _kg>")
 
 
 def test_what_is_none_of_all_is_refused(folder: Path, tmp_path: Path) -> None:
@@ -105,7 +116,7 @@ def test_a_path_may_have_an_equals_sign(folder: Path, monkeypatch: pytest.Monkey
     (folder / "year=2024").mkdir()
     (folder / "train.csv").rename(folder / "year=2024" / "train.csv")
     monkeypatch.chdir(folder)
-    channels, _ = channels_of(["year=2024/train.csv"], {"target": "y"}, None, allow_code=False)
+    channels, *_ = channels_of(["year=2024/train.csv"], {"target": "y"}, None, allow_code=False)
     assert list(channels) == ["train"]
 
 
