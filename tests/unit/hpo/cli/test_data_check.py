@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hpo import cli
-from hpo.cli.checked_data import channels_of
+from hpo.cli.checked_data import as_options, channels_of
 from tests.support.examples import image_folder
 from tests.support.lines import line_with
 from tests.support.refusals import mentions, refuses, refuses_each
@@ -160,7 +160,7 @@ def test_a_table_as_it_comes_is_told_with_what_becomes_of_it(tmp_path: Path) -> 
     )
     path = str(tmp_path / "rows.csv")
     said = printed(path, "--target", "left", "--categorical", "plan", "--missing", "-999")
-    mentions(said, "predicts left, 2 classes (no, yes)", "keep=['user_id']", "'since'", "-999", "no (50.0%)")
+    mentions(said, "predicts left, 2 classes (no, yes)", "--keep user_id", "'since'", "-999", "no (50.0%)")
     kept = printed(path, "--target", "left", "--categorical", "plan", "--drop", "since", "--keep", "user_id")
     mentions(kept, "'since' is left out", "3 features")
 
@@ -168,3 +168,28 @@ def test_a_table_as_it_comes_is_told_with_what_becomes_of_it(tmp_path: Path) -> 
 def test_another_delimiter_is_given_as_an_option(folder: Path) -> None:
     FRAME.to_csv(folder / "other.csv", index=False, sep=";")
     assert "400 rows of 3 features" in printed(f"{folder}/other.csv", "--target", "y", "--delimiter", ";")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("name it in categorical=['plan'], or drop=['plan']", "name it in --categorical plan, or --drop plan"),
+        ("leave them out with drop=['a b', 3]", "leave them out with --drop 'a b' --drop 3"),
+        ("give target=..., one of these", "give --target COLUMN, one of these"),
+        ("name it in categorical=[...]", "name it in --categorical COLUMN"),
+        ('target="it\'s" is no column', "--target 'it'\"'\"'s' is no column"),
+        ("give missing=-999", "give --missing -999"),
+        ("give weight='w' or header=True", "give weight='w' or header=True"),
+        ("a cell y=1", "a cell y=1"),
+    ],
+)
+def test_arguments_of_messages_are_options_where_options_count(text: str, shown: str) -> None:
+    assert as_options(text, ["rows.csv"]) == shown
+    for other in (["job.yaml"], ["digits"]):
+        assert as_options(text, other) == text
+
+
+def test_an_error_about_files_names_options(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("plan,age,y\n" + "a,3,0\nb,4,1\n" * 20)
+    result = CliRunner().invoke(cli.app, ["data", "check", str(tmp_path / "rows.csv"), "--target", "y"])
+    mentions(f"{result.exception}\n{result.stderr}", "'plan'", "--categorical plan", "--drop plan")
