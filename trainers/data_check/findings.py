@@ -95,10 +95,10 @@ def _of_columns(report: ChannelReport) -> Iterator[str]:
     if same := [column.name for column in report.columns if column.constant and not column.missing]:
         yield f"{report.name}: {_columns(same)} one value everywhere"
     if counters := [column.name for column in report.columns if column.counts_rows and report.rows >= _FEWEST_COUNTED]:
-        which, them = ("each of which", "them") if len(counters) > 1 else ("which", "it")
+        looks, them = ("look like counters", "them") if len(counters) > 1 else ("looks like a counter", "it")
         yield (
-            f"{report.name}: {_columns(counters)} in every row 1 more than in the row before, so {which} may be a "
-            f"counter of rows; where a row to predict has none, leave {them} out with drop={counters[:_MOST_NAMED]!r}"
+            f"{report.name}: {_columns(counters)} in each row 1 more than in the row before, and {looks} of rows; if "
+            f"so, leave {them} out with drop={counters[:_MOST_NAMED]!r}"
         )
     for number in STAND_INS:
         if names := [column.name for column in report.columns if column.least == number]:
