@@ -146,6 +146,21 @@ PROGRAMS = {
         generate=lambda folder: data.wines(folder / "wine.csv", 200),
         configured="Keras 2",
     ),
+    "flax": Program(
+        repository="google/flax",
+        commit="18f8f311c275d57f46d95e41b15aa97b454754c0",
+        paths=("examples/mnist",),
+        generate=lambda folder: data.tfds_mnist(folder / "data", 400, 200),
+        configured="`TFDS_DATA_DIR`, `length`",
+    ),
+    "segmentation": Program(
+        repository="Azure/azureml-examples",
+        commit="085cd6ea399038c1e07843acff811f34261c0887",
+        paths=("cli/jobs/pipelines/tensorflow-image-segmentation/src",),
+        generate=lambda folder: data.images_and_masks(folder / "data", 64, 32),
+        configured="Keras 2, MLflow's runs in files",
+        printers=2,
+    ),
 }
 
 

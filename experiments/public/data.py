@@ -51,6 +51,42 @@ def image_folders(folder: Path, train: int, test: int) -> None:
             Image.fromarray(image).convert("RGB").save(path)
 
 
+def images_and_masks(folder: Path, train: int, test: int) -> None:
+    """Write pictures and masks of train/ and test/: a bright square, of class 1, on noise, of class 2."""
+    for seed, (part, count) in enumerate([("train", train), ("test", test)]):
+        random = np.random.default_rng(seed)
+        for kind in ("images", "masks"):
+            (folder / part / kind).mkdir(parents=True, exist_ok=True)
+        for number in range(count):
+            row, column = random.integers(0, 16, 2)
+            inside = np.zeros((32, 32), dtype=bool)
+            inside[row : row + 16, column : column + 16] = True
+            image = (random.random((32, 32, 3)) * 100 + inside[..., None] * 100).astype(np.uint8)
+            Image.fromarray(image).save(folder / part / "images" / f"{number}.png")
+            Image.fromarray(np.where(inside, 1, 2).astype(np.uint8)).save(folder / part / "masks" / f"{number}.png")
+
+
+def tfds_mnist(folder: Path, train: int, test: int) -> None:
+    """Write MNIST with generated images, as TensorFlow Datasets keeps it below `TFDS_DATA_DIR`."""
+    import tensorflow as tf
+    import tensorflow_datasets as tfds
+
+    parts = {}
+    for seed, (name, count) in enumerate([("train", train), ("test", test)]):
+        images, labels = digits(count, seed)
+        rows = {"image": images[..., None], "label": labels.astype(np.int64)}
+        parts[name] = tf.data.Dataset.from_tensor_slices(rows)
+    tfds.dataset_builders.store_as_tfds_dataset(
+        name="mnist",
+        version=str(tfds.builder_cls("mnist").VERSION),
+        data_dir=folder,
+        features=tfds.features.FeaturesDict(
+            {"image": tfds.features.Image(shape=(28, 28, 1)), "label": tfds.features.ClassLabel(num_classes=CLASSES)}
+        ),
+        split_datasets=parts,
+    )
+
+
 def shakespeare_tokens(folder: Path, train: int, test: int) -> None:
     """Write meta.pkl, and train.bin and val.bin, in which each token follows from the one before it."""
     folder.mkdir(parents=True, exist_ok=True)

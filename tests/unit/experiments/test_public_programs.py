@@ -55,6 +55,16 @@ def test_packed_files_of_mnist_hold_the_plain_ones(tmp_path: Path) -> None:
     assert all(gzip.decompress(path.with_name(f"{path.name}.gz").read_bytes()) == path.read_bytes() for path in plain)
 
 
+def test_each_picture_has_a_mask_of_its_name_with_two_classes(tmp_path: Path) -> None:
+    data.images_and_masks(tmp_path, 3, 2)
+    for part, count in [("train", 3), ("test", 2)]:
+        pictures, masks = (sorted((tmp_path / part / kind).iterdir()) for kind in ("images", "masks"))
+        assert len(pictures) == count
+        assert [path.name for path in pictures] == [path.name for path in masks]
+        assert {Image.open(path).size for path in pictures} == {(32, 32)}
+        assert all(np.unique(np.asarray(Image.open(path))).tolist() == [1, 2] for path in masks)
+
+
 def test_tables_have_their_label_first(tmp_path: Path) -> None:
     data.tables(tmp_path, 5, 3)
     assert np.loadtxt(tmp_path / "train" / "rows.csv", delimiter=",").shape == (5, 5)
