@@ -9,7 +9,10 @@ from typing import Any, Literal
 from hpo.text import count, decimal, places
 
 Outcome = Literal["gain", "no difference", "worse"]
-"""Kinds of gaps: a gain or a loss larger than the standard error, or a gap within the standard error."""
+"""Kinds of gaps: a gain or a loss larger than the standard error, where that is known, or a gap within it.
+
+The words for people call a gap a gain only where the standard error is known.
+"""
 
 LIKELY = 2.0
 """Standard errors from which on a gap is stated without a doubt."""
@@ -65,6 +68,8 @@ class Gap:
     def verdict(self) -> str:
         """The sentence without its reasons."""
         match self.outcome:
+            case "gain" if self.known_error is None:
+                return f"{self._size} better; its standard error is not known"
             case "gain":
                 return f"tuning made a gain of {self._size}"
             case "worse":
@@ -75,8 +80,10 @@ class Gap:
     def sentence(self) -> str:
         """A sentence on what tuning achieved: `value` is the best trial's score, `other` the un-tuned run's."""
         match self.outcome:
+            case "gain" if self.known_error is None:
+                return f"the best trial is better by {self.text}{self._unknown}{self.lengths}"
             case "gain":
-                return f"tuning made a gain of {self.text}{self._unknown}{self.lengths}"
+                return f"tuning made a gain of {self.text}{self.lengths}"
             case "worse":
                 return (
                     f"tuning found nothing better: the best trial is worse by {self.text}{self._unknown}{self.lengths}"

@@ -9,6 +9,26 @@ from typing import Any
 _CLOCKS = re.compile(r"time|seconds|duration|speed|throughput|per_s|memory", re.IGNORECASE)
 """Names of metrics that differ between two runs of the same training."""
 
+_SMALLER = frozenset(
+    {"loss", "logloss", "mlogloss", "nll", "perplexity", "ppl", "deviance", "error", "errors", "err", "wer", "cer"}
+    | {"rmse", "rmsle", "mse", "mae", "mape", "smape"}
+)
+_GREATER = frozenset({"accuracy", "acc", "auc", "auroc", "f1", "r2", "precision", "recall"})
+"""Words in names of metrics of which the smaller, and the greater, value is usually the better one."""
+_TURNED = frozenset({"neg", "negative", "minus", "inverse", "inv"})
+"""Words of a metric whose sign, or order, is turned round."""
+
+
+def looks_smaller(name: str) -> bool | None:
+    """Whether a metric's name looks like one of which smaller values are the better ones; None where it tells nothing.
+
+    Args:
+        name: "channel:metric" or a path of names; the last part is looked at.
+    """
+    words = set(re.split(r"[^a-z0-9]+", re.split(r"[:/]", name)[-1].lower()))
+    smaller, greater = bool(words & _SMALLER), bool(words & _GREATER)
+    return None if smaller == greater or words & _TURNED else smaller
+
 
 def flat(metrics: Mapping[Any, Any]) -> dict[str, Any]:
     """Metrics with nested ones named by their path: `{"val": {"loss": 1}}` becomes `{"val/loss": 1}`, as in Ray Tune.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +15,20 @@ from trainers.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:
     from trainers.channels import Channel, OpenedExamples, OpenedFolder
+    from trainers.trainer import Trainer
 
 _NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.*)", re.DOTALL)
+_ARGUMENT = re.compile(
+    r"""\b(?P<name>target|drop|keep|categorical|missing|delimiter)="""
+    r"""(?P<value>\[[^\[\]]*\]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?|\.\.\.)"""
+)
+"""An argument of `Channel.of` that is an option of the command, with its value, in a message."""
 
 
 def channels_of(
     what: Sequence[str], columns: Mapping[str, Any], data_dir: str | None, *, allow_code: bool
-) -> tuple[dict[str, Channel], int | None]:
-    """The channels that a user means, and the workers that a job file trains them on.
+) -> tuple[dict[str, Channel], int | None, tuple[str, ...]]:
+    """The channels that a user means, the workers that a job file trains them on, and why its trainer refuses them.
 
     Args:
         what: one name of a dataset, one job file, paths of one channel, or CHANNEL=PATH for each of several.
@@ -31,18 +40,48 @@ def channels_of(
         ConfigurationError: it is none of these, or paths with names are mixed with others.
         DataError: files are missing, damaged, or not those that were published.
     """
-    if len(what) == 1 and what[0].endswith((".yaml", ".yml")):
+    if _is_job(what):
         _none(columns, "a job file")
         return _of_job(what[0], data_dir, allow_code=allow_code)
-    if len(what) == 1 and _is_name(what[0]):
+    if _is_dataset(what):
         _none(columns, "a dataset that has a name")
-        return _of_dataset(what[0], data_dir), None
-    return _of_files(what, columns), None
+        return _of_dataset(what[0], data_dir), None, ()
+    return _of_files(what, columns), None, ()
 
 
-def _is_name(text: str) -> bool:
+def as_options(text: str, what: Sequence[str]) -> str:
+    """A message in which arguments of `Channel.of` are options of the command, where these are for what is asked about.
+
+    Args:
+        text: of an error or a report.
+        what: see `channels_of`; of files alone the options say something.
+    """
+    return text if _is_job(what) or _is_dataset(what) else _ARGUMENT.sub(_option, text)
+
+
+@contextmanager
+def errors_with_options(what: Sequence[str]) -> Iterator[None]:
+    """Errors of the block have options of the command for arguments; see `as_options`."""
+    try:
+        yield
+    except (ConfigurationError, DataError) as error:
+        raise type(error)(as_options(str(error), what)) from error
+
+
+def _option(found: re.Match[str]) -> str:
+    value = ast.literal_eval(found["value"])
+    values = value if isinstance(value, list) else [value]
+    shown = ["COLUMN" if each is ... else shlex.quote(str(each)) for each in values]
+    return " ".join(f"--{found['name']} {each}" for each in shown) or found[0]
+
+
+def _is_job(what: Sequence[str]) -> bool:
+    return len(what) == 1 and what[0].endswith((".yaml", ".yml"))
+
+
+def _is_dataset(what: Sequence[str]) -> bool:
     """Whether it can only be the name of a dataset, known or not."""
-    return not re.search(r"[/\\.*?=\[]", text) and not os.path.exists(text)
+    return len(what) == 1 and not re.search(r"[/\\.*?=\[]", what[0]) and not os.path.exists(what[0])
 
 
 def _of_dataset(name: str, data_dir: str | None) -> dict[str, Channel]:
@@ -59,7 +98,9 @@ def _of_dataset(name: str, data_dir: str | None) -> dict[str, Channel]:
     return dataset_channels(name, data_dir=data_dir)
 
 
-def _of_job(path: str, data_dir: str | None, *, allow_code: bool) -> tuple[dict[str, Channel], int | None]:
+def _of_job(
+    path: str, data_dir: str | None, *, allow_code: bool
+) -> tuple[dict[str, Channel], int | None, tuple[str, ...]]:
     import typer
 
     from hpo.job_file import read_job
@@ -78,7 +119,17 @@ def _of_job(path: str, data_dir: str | None, *, allow_code: bool) -> tuple[dict[
     for name, kind in kinds.items():
         typer.echo(f"channel {name!r} is {kind}: it was found, and is not looked into", err=True)
     workers = getattr(spec.trainer, "num_workers", None)
-    return rows, max(1, workers) if isinstance(workers, int) else None
+    refusals = _refusals(spec.trainer.trainer(), rows) if spec.trainer.type == "xgboost" else ()
+    return rows, max(1, workers) if isinstance(workers, int) else None, refusals
+
+
+def _refusals(trainer: Trainer, channels: Mapping[str, Channel]) -> tuple[str, ...]:
+    """Why a trainer does not take channels, such as a column's name; empty where it does."""
+    try:
+        trainer.checked(channels)
+    except (ConfigurationError, DataError) as error:
+        return (f"the job will not start: {error}",)
+    return ()
 
 
 def _kind(source: OpenedFolder | OpenedExamples) -> str:

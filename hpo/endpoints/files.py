@@ -6,15 +6,16 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from csv import Error as CsvError, reader as csv_rows
 from dataclasses import replace
+from itertools import chain, islice
 from multiprocessing import get_context, parent_process
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
@@ -23,9 +24,6 @@ from pyarrow import csv, parquet
 from hpo.endpoints.scoring import PREDICTION, BoosterScorer, Scorer
 from trainers.channels import LIBSVM, Channel, LibsvmFiles, is_heading
 from trainers.errors import ConfigurationError, DataError, WarmbandError
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 BATCH_ROWS = 65_536
 """Rows that a process predicts at a time."""
@@ -37,6 +35,9 @@ _AHEAD = 2
 """Batches for each process that are read before their turn."""
 
 _SCORER: list[Scorer] = []
+
+_Batch: TypeAlias = tuple[str, Any]
+"""Rows, a DataFrame or a sparse matrix, behind the file that they are of."""
 
 
 def predict_files(
@@ -60,7 +61,7 @@ def predict_files(
         files: .csv, .parquet, or of libsvm's format (.libsvm, .svm, .svmlight), for XGBoost.
         out: a .csv or .parquet file with the column `prediction`, or `prediction_0` and so on for several outputs. Of
             a model with text labels, `prediction` is the label, and `probability_LABEL` the probability of each.
-        workers: processes; 0 is one a core. No more start than there are batches.
+        workers: processes; 0 is one a core. No more start than there are batches, and none for a single one.
         first_index: 0 or 1, the index of the first column of the libsvm files that the model was trained on; None is
             what the files tell.
         batch_rows: that a process predicts at a time.
@@ -87,12 +88,22 @@ def predict_files(
     sparse = _sparse(scorer, [path for path in paths if path.suffix in LIBSVM], first_index)
     done = 0
     count = workers or os.cpu_count() or 1
-    with _writing(target) as write, _in_processes(scorer, count) as predict:
-        for predictions in _in_order(predict, _batches(paths, sparse, batch_rows), _AHEAD * count):
+    with _writing(target) as write, closing(_batches(paths, sparse, batch_rows)) as batches:
+        for predictions in _all_predicted(scorer, batches, count):
             write(predictions)
             done += len(predictions)
             on_rows(done)
     return done
+
+
+def _all_predicted(scorer: Scorer, batches: Iterator[_Batch], count: int) -> Iterator[pd.DataFrame]:
+    """Predictions of batches in their order; a single one is predicted here, as a process takes seconds to start."""
+    first = list(islice(batches, 2))
+    if len(first) == 1:
+        yield _scored(scorer, *first[0])
+    elif first:
+        with _in_processes(scorer, count) as predict:
+            yield from _in_order(predict, chain(first, batches), _AHEAD * count)
 
 
 def _sparse(scorer: Scorer, paths: Sequence[Path], first: int | None) -> dict[Path, LibsvmFiles]:
@@ -126,9 +137,7 @@ def _sparse(scorer: Scorer, paths: Sequence[Path], first: int | None) -> dict[Pa
     }
 
 
-def _batches(
-    paths: Sequence[Path], sparse: Mapping[Path, LibsvmFiles], rows: int
-) -> Iterator[tuple[str, pd.DataFrame | csr_matrix]]:
+def _batches(paths: Sequence[Path], sparse: Mapping[Path, LibsvmFiles], rows: int) -> Generator[_Batch]:
     """The rows of all files, some at a time, each with its file; the index of tables numbers rows."""
     for path in paths:
         if path in sparse:
@@ -199,7 +208,7 @@ def _cells(path: Path, *, named: bool) -> Any:
 
 def _in_order(
     predict: Callable[[str, Any], Future[pd.DataFrame]],
-    batches: Iterator[tuple[str, Any]],
+    batches: Iterator[_Batch],
     ahead: int,
 ) -> Iterator[pd.DataFrame]:
     """Predictions of batches in their order, of which some are under way."""
@@ -245,6 +254,10 @@ def _end_with_parent() -> None:
 
 def _predicted(file: str, rows: Any) -> pd.DataFrame:
     [scorer] = _SCORER
+    return _scored(scorer, file, rows)
+
+
+def _scored(scorer: Scorer, file: str, rows: Any) -> pd.DataFrame:
     try:
         found = scorer.predict(scorer.checked(rows) if isinstance(rows, pd.DataFrame) else rows)
     except DataError as error:

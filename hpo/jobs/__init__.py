@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         dropped as dropped,
     )
     from hpo.jobs.launch import (
+        ADDRESS_VARIABLES as ADDRESS_VARIABLES,
         RECORD as RECORD,
         JobsServer as JobsServer,
         check_no_password as check_no_password,

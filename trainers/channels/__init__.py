@@ -46,9 +46,11 @@ if TYPE_CHECKING:
     from trainers.channels.label_counts import LabelCounts as LabelCounts, count_labels as count_labels
     from trainers.channels.labels import (
         LabelRule as LabelRule,
+        label_name as label_name,
         label_summary as label_summary,
         predicts as predicts,
         prepared as prepared,
+        separated_number as separated_number,
     )
     from trainers.channels.memory import Memory as Memory
     from trainers.channels.placed import PlacedChannel as PlacedChannel, about as about

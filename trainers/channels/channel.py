@@ -266,7 +266,8 @@ class Channel:
             rules: for its labels.
             measured: whether the objective of the job is measured on it.
         """
-        return replace(self, rules=rules, measured=measured)
+        named = tuple(replace(rule, names=self.classes) for rule in rules) if rules and self.classes else rules
+        return replace(self, rules=named, measured=measured)
 
     @property
     def coding(self) -> Coding:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,9 @@ from trainers.errors import DataError
 
 MOST_CLASSES = 20
 """Labels that are all whole numbers from 0 to at most so many are told as classes; others as numbers."""
+
+_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?", re.ASCII)
+_SEPARATED = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(\.\d+)?", re.ASCII)
 
 
 def label_summary(labels: NDArray[np.float32]) -> dict[str, Any]:
@@ -52,6 +56,24 @@ def predicts(channel: Mapping[str, Any]) -> str:
     if "classes" in seen:
         return f"{name}, {_count(seen['classes'])}"
     return f"{name}, a number from {seen['least']:g} to {seen['greatest']:g}" if "least" in seen else name
+
+
+def label_name(label: float, classes: Sequence[str]) -> str:
+    """A label as the user knows it: in quotes the text that it stands for, else its number.
+
+    Args:
+        label: as it is trained on.
+        classes: text labels by their numbers; empty where labels are numbers.
+    """
+    named = label.is_integer() and 0 <= label < len(classes)
+    return repr(classes[int(label)]) if named else f"{label:g}"
+
+
+def separated_number(classes: Sequence[str]) -> str:
+    """The first text label with thousands separators, where all of them are numbers, some of them so; else empty."""
+    separated = [text for text in classes if _SEPARATED.fullmatch(text)]
+    whole = len(separated) == sum(not _NUMBER.fullmatch(text) for text in classes)
+    return separated[0] if separated and whole else ""
 
 
 def _in_list(name: object) -> str:
@@ -101,6 +123,7 @@ class LabelRule:
         open: `least` itself is refused.
         whole: labels are whole numbers.
         classes: how many different labels all rows together hold at least.
+        names: text labels by their numbers; empty where labels are numbers.
     """
 
     who: str
@@ -111,6 +134,7 @@ class LabelRule:
     open: bool = False
     whole: bool = False
     classes: int = 1
+    names: tuple[str, ...] = ()
 
     def check(self, labels: NDArray[np.float32], *, complete: bool) -> None:
         """Raises where labels are not what is expected.
@@ -129,14 +153,15 @@ class LabelRule:
             refused |= labels != np.floor(labels)
         count = int(refused.sum())
         if count:
-            first = float(labels[int(refused.argmax())])
-            many = f"{count} labels, {first:g} the first of them, are" if count > 1 else f"the label {first:g} is"
+            first = label_name(float(labels[int(refused.argmax())]), self.names)
+            many = f"{count} labels, {first} the first of them, are" if count > 1 else f"the label {first} is"
             raise DataError(f"{many} not what {self.who} takes, {self.takes}: {self.remedy}")
         if complete and len(labels) and self.classes > 1:
             self._check_classes(labels)
 
     def _check_classes(self, labels: NDArray[np.float32]) -> None:
         if labels.min() == labels.max():
-            raise DataError(f"every label is {float(labels[0]):g}, and {self.who} takes {self.takes}: {self.remedy}")
+            every = label_name(float(labels[0]), self.names)
+            raise DataError(f"every label is {every}, and {self.who} takes {self.takes}: {self.remedy}")
         if self.classes > 2 and (count := len(np.unique(labels))) < self.classes:
             raise DataError(f"labels are of {count} classes, and {self.who} takes {self.takes}: {self.remedy}")

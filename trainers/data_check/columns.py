@@ -24,6 +24,7 @@ class ColumnSummary:
         least: the least number; None of categories, and where all are missing.
         greatest: the greatest.
         categories: how many there are, of categories.
+        counts_rows: whether it goes up by 1 from each row to the next, within each piece that is read.
     """
 
     name: str
@@ -32,6 +33,7 @@ class ColumnSummary:
     least: float | None = None
     greatest: float | None = None
     categories: int | None = None
+    counts_rows: bool = False
 
     @property
     def constant(self) -> bool:
@@ -48,6 +50,7 @@ class ColumnScan:
         self._least: NDArray[Any] = np.zeros(0)
         self._greatest: NDArray[Any] = np.zeros(0)
         self._whole: NDArray[Any] = np.zeros(0, bool)
+        self._counts: NDArray[Any] = np.zeros(0, bool)
         self._categories: dict[int, int] = {}
 
     def add(self, features: Any) -> None:
@@ -57,6 +60,7 @@ class ColumnScan:
             self._missing = np.zeros(width, np.int64)
             self._least, self._greatest = np.full(width, np.inf), np.full(width, -np.inf)
             self._whole = np.ones(width, bool)
+            self._counts = np.full(width, not is_sparse(features))
         self.rows += rows
         if isinstance(features, np.ndarray):
             self._add_array(features)
@@ -73,6 +77,8 @@ class ColumnScan:
             self._least = np.fmin(self._least, np.fmin.reduce(features, axis=0))
             self._greatest = np.fmax(self._greatest, np.fmax.reduce(features, axis=0))
         self._whole &= ((features == np.floor(features)) | nan).all(axis=0)
+        for at in np.flatnonzero(self._counts):
+            self._counts[at] = _counts(features[:, at])
 
     def _add_sparse(self, features: Any) -> None:
         there = ~np.isnan(features.data)
@@ -86,6 +92,7 @@ class ColumnScan:
         for at in range(features.shape[1]):
             values = column(features, at)
             there = values[~np.isnan(values)]
+            self._counts[at] = self._counts[at] and _counts(values)
             self._missing[at] += len(values) - len(there)
             if is_category(features, at):
                 self._categories[at] = len(features.iloc[:, at].cat.categories)
@@ -110,4 +117,10 @@ class ColumnScan:
             return ColumnSummary(name=name, kind="categories", missing=missing, categories=self._categories[at])
         least, greatest = float(self._least[at]), float(self._greatest[at])
         kind = "numbers" if not self._whole[at] else "0 and 1" if (least, greatest) == (0, 1) else "whole numbers"
-        return ColumnSummary(name=name, kind=kind, missing=missing, least=least, greatest=greatest)
+        counts = bool(self._counts[at] and self._whole[at] and self.rows > 1)
+        return ColumnSummary(name=name, kind=kind, missing=missing, least=least, greatest=greatest, counts_rows=counts)
+
+
+def _counts(values: NDArray[Any]) -> bool:
+    """Whether each value is 1 more than the one before; the ends tell of most columns that it is not so."""
+    return bool(values[-1] - values[0] == len(values) - 1 and (np.diff(values) == 1).all()) if len(values) else True

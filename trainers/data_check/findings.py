@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from trainers.channels import label_name, separated_number
 from trainers.checking import some_of
 from trainers.data_check.duplicates import Overlap
 from trainers.data_check.report import ChannelReport
@@ -20,6 +21,8 @@ STAND_INS = (-999, -9999, -99999, -999999)
 
 _MORE_THAN_USUAL = 1.5
 _MOST_NAMED = 5
+_FEWEST_COUNTED = 20
+"""Rows from which on it is no chance that a column goes up by 1 in each."""
 
 
 def findings(reports: Sequence[ChannelReport], overlaps: Sequence[Overlap]) -> Iterator[str]:
@@ -67,9 +70,15 @@ def _overlaps(reports: Mapping[str, ChannelReport], overlaps: Sequence[Overlap])
 
 
 def _of_rows(report: ChannelReport) -> Iterator[str]:
+    classes = report.about.get("classes") or ()
+    if example := separated_number(classes):
+        yield (
+            f"{report.name}: labels such as {example!r} are numbers with thousands separators, and are read as "
+            f"{len(classes)} classes; to predict numbers, write {example.replace(',', '')}"
+        )
     if report.labels.least == report.labels.greatest:
         yield f"{report.name}: every label is {_class(report, report.labels.least)}; there is nothing to learn"
-    for label, share in report.labels.shares().items():
+    for label, share in report.labels.shares().items() if not example else ():
         if share < RARE:
             rows = f"{report.labels.classes[label]:,} rows"
             yield f"{report.name}: class {_class(report, label)} has {rows}, {share:.2%} of all"
@@ -85,6 +94,12 @@ def _of_columns(report: ChannelReport) -> Iterator[str]:
         yield f"{report.name}: {_columns(empty)} no value at all"
     if same := [column.name for column in report.columns if column.constant and not column.missing]:
         yield f"{report.name}: {_columns(same)} one value everywhere"
+    if counters := [column.name for column in report.columns if column.counts_rows and report.rows >= _FEWEST_COUNTED]:
+        looks, them = ("look like counters", "them") if len(counters) > 1 else ("looks like a counter", "it")
+        yield (
+            f"{report.name}: {_columns(counters)} in each row 1 more than in the row before, and {looks} of rows; if "
+            f"so, leave {them} out with drop={counters[:_MOST_NAMED]!r}"
+        )
     for number in STAND_INS:
         if names := [column.name for column in report.columns if column.least == number]:
             yield (
@@ -116,12 +131,9 @@ def _classes(report: ChannelReport, labels: Sequence[float]) -> str:
     return ", ".join(_class(report, label) for label in labels[:_MOST_NAMED])
 
 
-def _class(report: ChannelReport, label: float | None) -> str:
+def _class(report: ChannelReport, label: float) -> str:
     """A label as the user knows it: the text that it stands for, or its number."""
-    names = report.about.get("classes") or ()
-    if label is not None and label == int(label) and 0 <= label < len(names):
-        return repr(names[int(label)])
-    return f"{label:g}"
+    return label_name(label, report.about.get("classes") or ())
 
 
 def _columns(names: Sequence[str]) -> str:

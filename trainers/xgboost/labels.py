@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainers.channels import LOWER, QID, WEIGHT, LabelRule
+from trainers.channels import LOWER, QID, WEIGHT, LabelRule, separated_number
 from trainers.checking import some_of
 from trainers.errors import ConfigurationError, DataError
 from trainers.xgboost.rounds import quantiles_of
@@ -106,6 +106,11 @@ def check_text_labels(channel: str, classes: Sequence[str], hyperparameters: Map
     count = int(hyperparameters.get("num_class") or 0) if objective.startswith("multi:") else 2
     shown = some_of(list(map(repr, classes)))
     if not objective.startswith(("binary:", "multi:")) and objective != "reg:logistic":
+        if example := separated_number(classes):
+            raise ConfigurationError(
+                f"channel {channel!r} has labels such as {example!r}, numbers with thousands separators, which are "
+                f"read as text, and objective {objective!r} predicts numbers; write {example.replace(',', '')}"
+            )
         fits = "'binary:logistic'" if len(classes) <= 2 else f"'multi:softprob' with num_class={len(classes)}"
         raise ConfigurationError(
             f"channel {channel!r} has text labels, {shown}, and objective {objective!r} predicts numbers; give {fits}"

@@ -96,12 +96,14 @@ def data_check(
     columns that give the label away, and what a worker would load. Files
     of a dataset that has a name are compared with the published sums.
     """
-    from hpo.cli.checked_data import channels_of
+    from dataclasses import replace
+
+    from hpo.cli.checked_data import as_options, channels_of, errors_with_options
     from hpo.cli.terminal import show, show_json, working
     from hpo.cli.views import report_json, report_parts
     from trainers.data_check import check_data
 
-    with working(as_json=as_json):
+    with working(as_json=as_json), errors_with_options(what):
         columns = {
             "target": target,
             "drop": drop,
@@ -110,9 +112,11 @@ def data_check(
             "missing": missing,
             "delimiter": delimiter,
         }
-        channels, gang = channels_of(what, columns, data_dir, allow_code=allow_code)
+        channels, gang, refusals = channels_of(what, columns, data_dir, allow_code=allow_code)
         report = check_data(channels, workers=workers or gang)
+        findings = (*refusals, *(as_options(each, what) for each in report.findings))
+        report = replace(report, findings=findings)
     if as_json:
         show_json(report_json(report))
     else:
-        show(*report_parts(report))
+        show(*(as_options(part, what) if isinstance(part, str) else part for part in report_parts(report)))

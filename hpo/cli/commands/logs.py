@@ -67,7 +67,9 @@ def logs(
         try:
             job: JobRow | None = opened.job(name)
         except ConfigurationError:
-            if address is None:
+            from hpo.jobs import ADDRESS_VARIABLES
+
+            if address is None and not any(map(os.environ.get, ADDRESS_VARIABLES)):
                 raise
             job = None  # It may write to a record that is not to be reached from here.
         goes_on = (lambda: _goes_on(opened, name)) if follow else None

@@ -9,6 +9,7 @@ from hpo.ranges import CategoricalParameter, IntegerParameter, ParameterRange, c
 from trainers.checking import did_you_mean, is_whole
 from trainers.errors import ConfigurationError
 from trainers.length import Length
+from trainers.metrics import looks_smaller
 
 if TYPE_CHECKING:
     from hpo.strategies import Plan
@@ -56,11 +57,18 @@ def direction_warnings(name: str, objective_type: str, *, smaller: bool | None) 
     Args:
         name: the objective.
         objective_type: "Maximize" or "Minimize".
-        smaller: see `Trainer.smaller_is_better`.
+        smaller: see `Trainer.smaller_is_better`; None has the metric's name tell, and the warning say that it may err.
     """
+    sure = smaller is not None
+    smaller = smaller if sure else looks_smaller(name)
     if smaller is None or smaller == (objective_type == "Minimize"):
         return []
     better, right = ("smaller", "Minimize") if smaller else ("greater", "Maximize")
+    if not sure:
+        return [
+            f"objective_type is {objective_type!r}, and {name} looks like a metric of which the {better} value is the "
+            f"better one: if it is one, the job looks for the worst trial; give objective_type {right!r}"
+        ]
     return [
         f"objective_type is {objective_type!r}, and of {name} the {better} value is the better one: the job looks for "
         f"the worst trial; give objective_type {right!r}"

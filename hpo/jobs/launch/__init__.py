@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         start_apart as start_apart,
     )
     from hpo.jobs.launch.ray_jobs import (
+        ADDRESS_VARIABLES as ADDRESS_VARIABLES,
         JobsServer as JobsServer,
         check_no_password as check_no_password,
         check_pinned as check_pinned,

@@ -53,7 +53,8 @@ def test_both_directions_agree(value: float, other: float, error: float | None, 
     assert back.outcome == against.outcome == opposite[gap.outcome]
     if error is not None and abs(value - other) <= error:
         assert gap.outcome == "no difference"
-    assert ("gain" in gap.sentence) == (gap.outcome == "gain")
+    claimed = gap.outcome == "gain" and gap.known_error is not None
+    assert ("gain" in gap.sentence) == ("gain" in gap.verdict) == claimed
     assert ("no difference" in gap.sentence) == (gap.outcome == "no difference")
 
 
@@ -63,6 +64,15 @@ def test_the_sentence_has_the_figures() -> None:
     mentions(Gap(value=0.80, other=0.75, error=0.01, maximize=True, repeats=3).sentence, "that mean")
     mentions(Gap(value=0.80, other=0.75, error=0.06, maximize=True).sentence, "0.0500", "0.0600")
     mentions(Gap(value=0.80, other=0.75, error=None, maximize=True).sentence, "0.0500", "standard error", "not known")
+
+
+@pytest.mark.parametrize("error", [None, 0.0, math.nan])
+def test_better_by_an_unknown_standard_error_is_called_no_gain(error: float | None) -> None:
+    gap = Gap(value=0.80, other=0.75, error=error, maximize=True)
+    for text in (gap.verdict, gap.sentence):
+        mentions(text, "0.0500", "better", "standard error is not known")
+        assert "gain" not in text
+    mentions(Gap(value=0.80, other=0.75, error=0.01, maximize=True).verdict, "a gain of 0.0500")
 
 
 def test_lengths_are_said_where_they_differ() -> None:

@@ -120,6 +120,33 @@ def test_a_job_that_looks_for_the_worst_trial_is_warned_of(metric: str, objectiv
         mentions(text, name, repr(objective_type), repr(right))
 
 
+@pytest.mark.parametrize(
+    ("name", "objective_type", "right"),
+    [
+        ("validation:loss", "Maximize", "Minimize"),
+        ("val/squared_error", "Maximize", "Minimize"),
+        ("val_RMSE", "Maximize", "Minimize"),
+        ("validation:accuracy", "Minimize", "Maximize"),
+        ("validation:top_f1", "Minimize", "Maximize"),
+        ("validation:loss", "Minimize", None),
+        ("validation:accuracy", "Maximize", None),
+        ("validation:profit", "Maximize", None),
+        ("loss:profit", "Maximize", None),
+        ("validation:neg_log_loss", "Maximize", None),
+        ("validation:accuracy_loss", "Minimize", None),
+        ("validation:terror", "Maximize", None),
+        ("", "Maximize", None),
+    ],
+)
+def test_where_the_trainer_does_not_know_the_name_is_guessed_from(
+    name: str, objective_type: str, right: str | None
+) -> None:
+    told = direction_warnings(name, objective_type, smaller=None)
+    assert len(told) == (right is not None)
+    for text in told:
+        mentions(text, name, repr(objective_type), repr(right), "looks like", "if it is one")
+
+
 def test_the_warning_of_the_worst_trial_comes_first() -> None:
     tuner = make(static={"eval_metric": "logloss"}, objective_metric_name="validation:logloss")
     mentions(warnings(tuner.settings)[0], "validation:logloss", "'Minimize'")

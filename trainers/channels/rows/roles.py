@@ -196,6 +196,11 @@ def place_of(role: str, column: str | int, columns: Sequence[str] | None, width:
     if columns is None:
         raise ConfigurationError(f"{role}={column!r}: the columns have no names; give a position, 0 for the first")
     if column not in columns:
+        if spaced := next((name for name in columns if name.strip() == column), None):
+            raise ConfigurationError(
+                f"{role}={column!r} is no column, and {spaced!r} is one, with spaces in its name; take the spaces out "
+                f"of the header, or give {role}={spaced!r}"
+            )
         hint = did_you_mean(column, columns, cutoff=0.4) or f"; the first are {', '.join(map(repr, columns[:8]))}"
         raise ConfigurationError(f"{role}={column!r} is no column{hint}")
     return columns.index(column)

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hpo import cli
-from hpo.cli.checked_data import channels_of
+from hpo.cli.checked_data import as_options, channels_of
 from tests.support.examples import image_folder
 from tests.support.lines import line_with
 from tests.support.refusals import mentions, refuses, refuses_each
@@ -28,6 +28,22 @@ def folder(tmp_path: Path) -> Path:
     FRAME[:300].to_csv(tmp_path / "train.csv", index=False)
     FRAME[250:].to_csv(tmp_path / "validation.csv", index=False)
     return tmp_path
+
+
+JOB_OF_XGBOOST = """
+data:
+  channels:
+    train: {path: FOLDER/train.csv, target: y}
+    validation: {path: FOLDER/validation.csv, target: y}
+trainer:
+  type: xgboost
+  num_workers: 4
+  hyperparameters: {objective: "binary:logistic", eval_metric: auc, num_round: 10}
+tuning:
+  objective_metric_name: validation:auc
+  ranges:
+    eta: {type: continuous, min: 0.1, max: 0.5}
+"""
 
 
 def printed(*arguments: str) -> str:
@@ -62,26 +78,21 @@ def test_programs_get_json(folder: Path) -> None:
 
 def test_a_job_file_says_channels_targets_and_workers(folder: Path) -> None:
     job = folder / "job.yaml"
-    job.write_text(
-        """
-data:
-  channels:
-    train: {path: FOLDER/train.csv, target: y}
-    validation: {path: FOLDER/validation.csv, target: y}
-trainer:
-  type: xgboost
-  num_workers: 4
-  hyperparameters: {objective: "binary:logistic", eval_metric: auc, num_round: 10}
-tuning:
-  objective_metric_name: validation:auc
-  ranges:
-    eta: {type: continuous, min: 0.1, max: 0.5}
-""".replace("FOLDER", str(folder))
-    )
-    channels, workers = channels_of([str(job)], {}, None, allow_code=False)
+    job.write_text(JOB_OF_XGBOOST.replace("FOLDER", str(folder)))
+    channels, workers, refusals = channels_of([str(job)], {}, None, allow_code=False)
     assert list(channels) == ["train", "validation"]
-    assert workers == 4
+    assert (workers, refusals) == (4, ())
     line_with(printed(str(job)), "worker", 4, "1.2 kB")
+
+
+def test_what_the_trainer_of_a_job_file_refuses_is_found(folder: Path) -> None:
+    named = FRAME.rename(columns={"a": "x[1] <kg>"})
+    for name in ("train", "validation"):
+        named.to_csv(folder / f"{name}.csv", index=False)
+    job = folder / "job.yaml"
+    job.write_text(JOB_OF_XGBOOST.replace("FOLDER", str(folder)))
+    said = printed(str(job), "--json")
+    mentions(json.loads(said)["findings"][0], "will not start", "train", "x[1] <kg>", "rename", "x_1_ _kg>")
 
 
 def test_what_is_none_of_all_is_refused(folder: Path, tmp_path: Path) -> None:
@@ -105,7 +116,7 @@ def test_a_path_may_have_an_equals_sign(folder: Path, monkeypatch: pytest.Monkey
     (folder / "year=2024").mkdir()
     (folder / "train.csv").rename(folder / "year=2024" / "train.csv")
     monkeypatch.chdir(folder)
-    channels, _ = channels_of(["year=2024/train.csv"], {"target": "y"}, None, allow_code=False)
+    channels, *_ = channels_of(["year=2024/train.csv"], {"target": "y"}, None, allow_code=False)
     assert list(channels) == ["train"]
 
 
@@ -149,7 +160,7 @@ def test_a_table_as_it_comes_is_told_with_what_becomes_of_it(tmp_path: Path) -> 
     )
     path = str(tmp_path / "rows.csv")
     said = printed(path, "--target", "left", "--categorical", "plan", "--missing", "-999")
-    mentions(said, "predicts left, 2 classes (no, yes)", "keep=['user_id']", "'since'", "-999", "no (50.0%)")
+    mentions(said, "predicts left, 2 classes (no, yes)", "--keep user_id", "'since'", "-999", "no (50.0%)")
     kept = printed(path, "--target", "left", "--categorical", "plan", "--drop", "since", "--keep", "user_id")
     mentions(kept, "'since' is left out", "3 features")
 
@@ -157,3 +168,28 @@ def test_a_table_as_it_comes_is_told_with_what_becomes_of_it(tmp_path: Path) -> 
 def test_another_delimiter_is_given_as_an_option(folder: Path) -> None:
     FRAME.to_csv(folder / "other.csv", index=False, sep=";")
     assert "400 rows of 3 features" in printed(f"{folder}/other.csv", "--target", "y", "--delimiter", ";")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("name it in categorical=['plan'], or drop=['plan']", "name it in --categorical plan, or --drop plan"),
+        ("leave them out with drop=['a b', 3]", "leave them out with --drop 'a b' --drop 3"),
+        ("give target=..., one of these", "give --target COLUMN, one of these"),
+        ("name it in categorical=[...]", "name it in --categorical COLUMN"),
+        ('target="it\'s" is no column', "--target 'it'\"'\"'s' is no column"),
+        ("give missing=-999", "give --missing -999"),
+        ("give weight='w' or header=True", "give weight='w' or header=True"),
+        ("a cell y=1", "a cell y=1"),
+    ],
+)
+def test_arguments_of_messages_are_options_where_options_count(text: str, shown: str) -> None:
+    assert as_options(text, ["rows.csv"]) == shown
+    for other in (["job.yaml"], ["digits"]):
+        assert as_options(text, other) == text
+
+
+def test_an_error_about_files_names_options(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("plan,age,y\n" + "a,3,0\nb,4,1\n" * 20)
+    result = CliRunner().invoke(cli.app, ["data", "check", str(tmp_path / "rows.csv"), "--target", "y"])
+    mentions(f"{result.exception}\n{result.stderr}", "'plan'", "--categorical plan", "--drop plan")

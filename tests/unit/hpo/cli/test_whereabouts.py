@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -60,6 +61,19 @@ def test_a_trial_without_workers_has_no_workers_output(store: Store) -> None:
     said = {number: hpo("logs", "here", "--trial", f"here-00{number}", code=2) for number in (0, 1)}
     mentions(said[0], "here-000", "Completed", "worker", "process", "hpo trials here")
     mentions(said[1], "here-001", "Failed", "worker", "process", "hpo trials here --tracebacks")
+
+
+@pytest.mark.parametrize("variable", ["RAY_API_SERVER_ADDRESS", "RAY_ADDRESS"])
+def test_logs_of_a_job_that_has_no_record_come_from_the_cluster_that_a_variable_names(
+    store: Store, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("hpo.jobs.JobsServer", lambda address: SimpleNamespace(log=lambda job: f"{job} at {address}\n"))
+    mentions(hpo("logs", "new", code=2), "'new'", "no job")
+    monkeypatch.setenv(variable, "http://head:8265")
+    assert hpo("logs", "new") == "new at None\n"  # The server reads the variable itself.
+    assert hpo("logs", "new", "--address", "http://other:8265") == "new at http://other:8265\n"
 
 
 def test_a_job_that_runs_is_not_deleted(store: Store) -> None:

@@ -62,3 +62,16 @@ def test_libsvm_files_that_do_not_fit_the_model_are_told(tmp_path: Path) -> None
         predict_files(SCORER, [wide], tmp_path / "out.csv", workers=1)
     with refuses(ConfigurationError, field="a.libsvm", value="XGBoost", remedy=(".csv", ".parquet")):
         predict_files(TensorScorer(state={}, model_fn="a:b"), [file], tmp_path / "out.csv", workers=1)
+
+
+def test_rows_of_one_batch_are_predicted_without_another_process(
+    files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hpo.endpoints.files._in_processes", None)  # Called, it would raise.
+    done: list[int] = []
+    assert predict_files(SCORER, files[:1], tmp_path / "out.parquet", on_rows=done.append) == 500
+    assert done == [500]
+    expected = MODEL.predict(xgboost.DMatrix(FRAME[:500]))
+    np.testing.assert_array_equal(pd.read_parquet(tmp_path / "out.parquet")["prediction"], expected)
+    with pytest.raises(TypeError):
+        predict_files(SCORER, files[:1], tmp_path / "out.parquet", batch_rows=499)

@@ -14,6 +14,7 @@ from hpo import (
     HyperparameterTuner,
 )
 from hpo.job_file.reading import read_job
+from hpo.text import masked
 from tests.support.job_files import JOB, change
 from tests.support.refusals import mentions, missing_names, refuses
 from trainers import ConfigurationError
@@ -157,8 +158,8 @@ def test_what_only_the_tuner_finds_has_its_line_too(path: Path, change: str, nam
     first, *lines = str(caught.value).splitlines()
     assert str(path) in first
     assert len(lines) == 1
-    place = mentions(lines[0], "--set", change)
-    mentions(place.replace(change, ""), *names)
+    place = mentions(lines[0], "--set", masked(change))
+    mentions(place.replace(masked(change), ""), *names)
 
 
 def test_a_length_that_nothing_gives_is_asked_for(path: Path) -> None:

@@ -426,8 +426,8 @@ def test_the_brief_summary_says_the_best_the_untuned_and_the_cost_first() -> Non
     mentions(lines[0], "job", "Completed")
     mentions(lines[1], f"{best['value']:.5f}")
     mentions(lines[2], best["trial"], 30, f"eta={best['hyperparameters']['eta']:.4g}")
-    mentions(lines[3], "un-tuned", f"{summary['untuned']['value']:.5f}")
-    mentions(lines[4], f"{sum(summary['worker_seconds'].values()):.1f} worker-seconds", "EUR")
+    mentions(" ".join(lines[3:5]), "un-tuned", f"{summary['untuned']['value']:.5f}", "better", "not known")
+    mentions(lines[5], f"{sum(summary['worker_seconds'].values()):.1f} worker-seconds", "EUR")
     mentions(lines[-1], "hpo describe job")
 
 
@@ -450,6 +450,7 @@ def test_rows_are_wrapped_between_words_while_there_is_room() -> None:
     _, summary = shown()
     for number in range(3):
         summary["best"]["hyperparameters"][f"colsample_by_{number}"] = 0.125 + number
+    summary["gain"] = {**summary["gain"], "verdict": "tuning made a gain of 0.9"}
     lines = brief(summary)
     mentions(lines[3], "colsample_by_2=2.125")
     assert not any(line.endswith("...") for line in lines)

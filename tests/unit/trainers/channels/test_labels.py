@@ -35,6 +35,15 @@ def test_classes_are_counted_where_there_are_more_than_two() -> None:
         Channel.of(np.array([[0.5, 1], [1, 1]])).expecting((rule,)).look()
 
 
+def test_text_labels_are_called_as_the_user_calls_them() -> None:
+    rows = pd.DataFrame({"y": ["no"] * 3, "x": range(3)})
+    with refuses(DataError, field=("every label", "the metric"), value="'no'", remedy="add some"):
+        Channel.of(rows, target="y").expecting(RULES).look()
+    three = pd.DataFrame({"y": ["no", "yes", "perhaps"], "x": range(3)})
+    with refuses(DataError, field=("label", "the objective"), value="'yes'", remedy="encode them"):
+        Channel.of(three, target="y").expecting(RULES).look()
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_of_large_files_the_beginning_is_looked_at(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "QUICK_BYTES", 0)

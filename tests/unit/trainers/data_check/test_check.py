@@ -217,3 +217,30 @@ def test_classes_are_found_by_the_names_that_the_user_gave_them() -> None:
     found = check(train[:HALF], train[HALF:][train.y[HALF:] == "no"]).findings
     mentions(next(each for each in found if "every label" in each), "validation", "'no'")
     mentions(next(each for each in found if "no row of" in each), "validation", "'yes'")
+
+
+def test_labels_that_are_numbers_with_thousands_separators_are_found() -> None:
+    prices = [f"{1000 + at % 60:,}" if at % 2 else str(at % 60) for at in range(ROWS)]
+    [found] = check(FRAME.assign(y=prices)).findings
+    mentions(found, "train", "'1,001'", "thousands separators", 60, "1001")
+    for classes in (["1,2", "3"], ["1,234", "many"], ["1", "2"]):
+        found = " ".join(check(FRAME.assign(y=[classes[at % 2] for at in range(ROWS)])).findings)
+        assert "thousands" not in found
+
+
+def test_a_column_that_counts_the_rows_is_found() -> None:
+    counted = FRAME.assign(n=np.arange(ROWS) + 7)
+    report = check(counted[:HALF], counted[HALF:])
+    [found] = report.findings
+    mentions(found, "train", "'n'", "counter of rows", "drop=['n']")
+    assert [column.name for column in report.channels[0].columns if column.counts_rows] == ["n"]
+    for other in (RANDOM.permutation(ROWS), np.arange(ROWS) * 2, np.arange(ROWS) // 2, np.arange(ROWS) + 0.5):
+        assert not check(FRAME.assign(n=other)).findings
+    assert not check(FRAME[["y"]].assign(n=np.arange(ROWS) % 2)[:19]).channels[0].columns[0].counts_rows
+
+
+@pytest.mark.parametrize("kind", ["category", "float64"])
+def test_rows_of_a_frame_are_counted_too(kind: str) -> None:
+    plan = pd.Series(["a", "b"] * HALF).astype("category")
+    report = check(FRAME.assign(n=np.arange(ROWS).astype(float), plan=plan if kind == "category" else 0.5))
+    assert [column.name for column in report.channels[0].columns if column.counts_rows] == ["n"]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 from scipy.sparse import coo_matrix, csr_array
 
 from tests.support.refusals import refuses, refuses_each
@@ -162,3 +163,12 @@ def test_what_is_not_there_is_told_apart(tmp_path: Path) -> None:
         ],
         DataError,
     )
+
+
+@pytest.mark.parametrize("role", [{"target": "y"}, {"target": "b", "drop": "y"}])
+def test_spaces_behind_the_commas_of_a_header_are_told_of(tmp_path: Path, role: dict[str, str]) -> None:
+    path = tmp_path / "spaced.csv"
+    path.write_text("a,b, y\n1,2,0\n3,4,1\n")
+    with refuses(ConfigurationError, field="'y'", value="' y'", remedy=("spaces", "header", "=' y'")):
+        Channel.of(path, **role)
+    assert Channel.of(path, target=" y").describe()["target"] == " y"
