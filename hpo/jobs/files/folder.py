@@ -22,7 +22,7 @@ COPIES = "inputs"
 """Name of the folder in it with copies of inputs that another process cannot open."""
 
 DRIVER_LOG = "driver.log"
-"""Name of the file in it with the output of a driver in the background, where the job's folder is in `WARMBAND_HOME`."""
+"""Name of the file in it with the output of a driver in the background, in job folders within `WARMBAND_HOME`."""
 
 CLAIMED = "claimed"
 """Key of a job's summary: whether a driver has made its folder."""
