@@ -220,9 +220,14 @@ def _reported(metric: str) -> str:
 
 def maximized(metric: str) -> bool:
     """Whether the greater is better of a metric of XGBoost's."""
-    return metric.partition("@")[0].removesuffix("-") in _MAXIMIZED
+    return _without_number(metric) in _MAXIMIZED
 
 
 def well_known(metric: str) -> bool:
     """Whether it is a metric of XGBoost's own, with or without a number behind an @."""
-    return metric.partition("@")[0].removesuffix("-") in METRICS
+    return _without_number(metric) in METRICS
+
+
+def _without_number(metric: str) -> str:
+    """Return the name of `ndcg@5-`, say, without its number and sign: `ndcg`."""
+    return metric.partition("@")[0].removesuffix("-")

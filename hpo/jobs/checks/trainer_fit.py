@@ -64,14 +64,11 @@ def direction_warnings(name: str, objective_type: str, *, smaller: bool | None) 
     if smaller is None or smaller == (objective_type == "Minimize"):
         return []
     better, right = ("smaller", "Minimize") if smaller else ("greater", "Maximize")
-    if not sure:
-        return [
-            f"objective_type is {objective_type!r}, and {name} looks like a metric of which the {better} value is the "
-            f"better one: if it is one, the job looks for the worst trial; give objective_type {right!r}"
-        ]
+    known = f"of {name} the {better} value is the better one: the job"
+    guessed = f"{name} looks like a metric of which the {better} value is the better one: if it is one, the job"
     return [
-        f"objective_type is {objective_type!r}, and of {name} the {better} value is the better one: the job looks for "
-        f"the worst trial; give objective_type {right!r}"
+        f"objective_type is {objective_type!r}, and {known if sure else guessed} looks for the worst trial; give "
+        f"objective_type {right!r}"
     ]
 
 

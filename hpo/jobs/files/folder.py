@@ -39,9 +39,10 @@ def check_free(folder: str, name: str) -> None:
         ConfigurationError: it holds files of another job, or of anybody.
         DataError: it cannot be looked at.
     """
-    if MARK in storage.names(folder):
+    held = storage.names(folder)
+    if MARK in held:
         raise _taken(folder, name, _read(folder))
-    if foreign := _foreign_names(folder):
+    if foreign := _foreign_names(held):
         raise _foreign(folder, foreign)
 
 
@@ -63,15 +64,16 @@ def claim(folder: str, job: JobRow, *, begun: bool) -> None:
         StorageError: it is not there though it should be, or cannot be read or written.
     """
     mine = job.spec.get(FOLDER_ID, "")
-    if MARK in storage.names(folder):
+    held = storage.names(folder)
+    if MARK in held:
         mark = _read(folder)
         if mark.get("id") != mine:
             raise _taken(folder, job.name, mark)
         return
     if not begun:
-        storage.make_folder(folder)
-        if foreign := _foreign_names(folder):
+        if foreign := _foreign_names(held):
             raise _foreign(folder, foreign)
+        storage.make_folder(folder)
     elif not storage.is_there(folder):
         raise StorageError(
             f"{storage.shown(folder)!r}, the folder of the job's models, is not there; mount its disk, or put it back. "
@@ -83,19 +85,20 @@ def claim(folder: str, job: JobRow, *, begun: bool) -> None:
 
 
 def is_of(folder: str, job: JobRow) -> bool:
-    """Whether a folder is a job's own: it bears the job's mark, or nothing is in it but what is written before that.
+    """Return whether a folder is a job's own: it bears the job's mark, or holds only what a job writes before its mark.
 
     Raises:
         DataError: it cannot be looked at.
     """
-    if MARK in storage.names(folder):
+    held = storage.names(folder)
+    if MARK in held:
         return bool(_read(folder).get("id") == job.spec.get(FOLDER_ID, ""))
-    return not _foreign_names(folder)
+    return not _foreign_names(held)
 
 
-def _foreign_names(folder: str) -> list[str]:
-    """What is in a folder without a mark, but what is written before it: copies of inputs, and a driver's log."""
-    return [name for name in storage.names(folder) if name not in (COPIES, DRIVER_LOG)]
+def _foreign_names(held: Sequence[str]) -> list[str]:
+    """Return the names in an unmarked folder that no job wrote: a job writes only these two before its mark."""
+    return [name for name in held if name not in (COPIES, DRIVER_LOG)]
 
 
 def _read(folder: str) -> dict[str, Any]:

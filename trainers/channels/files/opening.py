@@ -363,7 +363,7 @@ def _check_heads(paths: Sequence[str], heads: Sequence[_Head], delimiter: str) -
 
 
 def _delimiter_hint(head: _Head, delimiter: str) -> str:
-    """What to say of a CSV file that has one column: the delimiter that its heading names most often, if any."""
+    """Return a remedy for a CSV file with one column: the likely delimiter that its first line holds most often."""
     heading = head.names[0] if head.names else ""
     other = max((each for each in LIKELY_DELIMITERS if each != delimiter), key=heading.count)
     if heading.count(other):

@@ -22,7 +22,7 @@ def trials(folder: Path) -> dict[str, TrialRow]:
 
 
 def answer(tuner: HyperparameterTuner, folder: Path) -> tuple[dict[str, tuple[int, float | None, str]], str, bytes]:
-    """Where each trial stopped, with which value and status; the best; and the best one's model."""
+    """Return units, value and status of each trial, the name of the best trial, and the bytes of its model."""
     rows = {name: (row.resource, row.objective, row.status) for name, row in trials(folder).items()}
     best = tuner.best_estimator()
     return rows, tuner.best_training_job(), bytes(best.model().save_raw("ubj"))

@@ -112,7 +112,7 @@ def run(gangs: Watched, folder: Path, parallel: int, kill_at: set[int] | None = 
 
 
 def answer(controller: Controller) -> tuple[dict[str, tuple[int, float]], str, bytes]:
-    """Where each trial stopped and with which value, who won, and the winner's model."""
+    """Return the units and the value of each trial, the name of the best trial, and the bytes of its model."""
     best = controller.best()
     assert best is not None
     assert best.checkpoint is not None
