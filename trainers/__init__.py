@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         GangError as GangError,
         LeaseError as LeaseError,
         NoJobError as NoJobError,
+        RecordLostError as RecordLostError,
         ResourcesError as ResourcesError,
         TrialError as TrialError,
         WarmbandError as WarmbandError,

@@ -8,16 +8,27 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import logging
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
 from trainers import storage
-from trainers.errors import CheckpointError
+from trainers.errors import CheckpointError, DataError, StorageError, WarmbandError
+
+logger = logging.getLogger(__name__)
 
 MANIFEST = "manifest.json"
 """The file of a folder that says which others belong to it."""
+
+PROFILES = "profiles"
+"""Name of the folder beside the trials' folders for traces of their steps."""
+
+TRACE_ENDING = ".json.gz"
+"""What the name of a trial's trace ends with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +97,12 @@ class Manifest:
 _LARGE = 1 << 18
 """Bytes whose digest takes longer than a thread takes to start."""
 
+_CHECKPOINT = re.compile(r"\d{6,}(\.[a-z0-9]+)*")
+"""Names of checkpoints: the units trained, in six digits or more, and the ending of the trainer."""
+
+_PART = re.compile(r"manifest\.json|index\.json|state\.pt|(worker|rank|part)-\d+(\.tar)?|shard-\d{5}-[0-9a-f]{8}")
+"""Names that workers give to files of a checkpoint of several. One of another name is known by its manifest alone."""
+
 UNKNOWN = Manifest()
 """Of a checkpoint that is known by its URI alone."""
 
@@ -126,8 +143,8 @@ def seal(checkpoint: str, files: Iterable[File]) -> Manifest:
     parts = Manifest(tuple(files))
     named = {MANIFEST, *(file.name for file in parts.files)}
     for left in storage.names(checkpoint):
-        if left not in named:
-            remove(storage.join(checkpoint, left))
+        if left not in named and _is_part(left):
+            _remove_file(storage.join(checkpoint, left))
     raw = json.dumps(parts.to_json()).encode()
     return Manifest((*parts.files, save_part(checkpoint, MANIFEST, raw)))
 
@@ -245,16 +262,88 @@ def is_there(checkpoint: str, manifest: Manifest) -> bool:
 
 
 def remove(checkpoint: str) -> None:
-    """Removes a checkpoint, or what is left of one; that it is not there is no error.
+    """Removes the files of a checkpoint, or what is left of them; that it is not there is no error.
+
+    What else is in its folder stays, and so does the folder then.
 
     Raises:
         DataError: it is there and cannot be removed.
     """
-    if storage.size(checkpoint) is None:
-        storage.delete(storage.join(checkpoint, MANIFEST))
-        storage.delete_folder(checkpoint)
-    else:
+    if storage.is_link(checkpoint):
+        return
+    if storage.size(checkpoint) is not None:
         storage.delete(checkpoint)
+        return
+    held = storage.names(checkpoint)
+    try:
+        listed = {file.name for file in manifest_of(checkpoint).files} if MANIFEST in held else set()
+    except StorageError:
+        raise
+    except DataError:
+        listed = set()
+    for name in (MANIFEST, *held):
+        if name in held and (name in listed or _is_part(name)):
+            _remove_file(storage.join(checkpoint, name))
+    storage.delete_if_empty(checkpoint)
+
+
+def remove_trial(folder: str, kept: Container[str] = ()) -> None:
+    """Removes the checkpoints in a trial's folder, whole and begun ones, and the folder if nothing else is in it.
+
+    Args:
+        folder: URI of the trial's folder.
+        kept: URIs of checkpoints in it that stay.
+
+    Raises:
+        DataError: one is there and cannot be removed.
+    """
+    if storage.is_link(folder):
+        return
+    for name in storage.names(folder):
+        uri = storage.join(folder, name)
+        if is_checkpoint(name) and uri not in kept:
+            remove(uri)
+        elif is_checkpoint(storage.drafted(name)):
+            _remove_file(uri)
+    storage.delete_if_empty(folder)
+
+
+@contextmanager
+def passing_folder(uri: str, trial: str) -> Iterator[None]:
+    """Make a folder for the length of a block, in which one trial is trained; its checkpoints go with the block.
+
+    Args:
+        uri: of the folder.
+        trial: id of the trial.
+
+    Raises:
+        StorageError: it cannot be made.
+    """
+    storage.make_folder(uri)
+    try:
+        yield
+    finally:
+        try:
+            remove_trial(storage.join(uri, trial))
+            storage.delete_if_empty(uri)
+        except WarmbandError as error:
+            logger.debug("%s stays: %r", uri, error)
+
+
+def is_checkpoint(name: str) -> bool:
+    """Return whether a file or folder of that name in a trial's folder is a checkpoint: "000027.ubj" say."""
+    return _CHECKPOINT.fullmatch(name) is not None
+
+
+def _is_part(name: str) -> bool:
+    """Return whether a file of that name in a checkpoint's folder is one of its files, or a draft of one."""
+    return _PART.fullmatch(storage.drafted(name) or name) is not None
+
+
+def _remove_file(uri: str) -> None:
+    """Removes a file that bears a name of ours; a folder or a link of that name was made by somebody else."""
+    if not storage.is_link(uri) and storage.size(uri) is not None:
+        storage.delete(uri)
 
 
 def trial_of(checkpoint: str) -> str:

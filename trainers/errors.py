@@ -41,6 +41,10 @@ class LeaseError(ConfigurationError):
     """Another process drives the job, and only one may."""
 
 
+class RecordLostError(LeaseError):
+    """The record's file was removed or replaced while a driver wrote to it; the driver ends, and removes nothing."""
+
+
 class ConnectError(ConfigurationError):
     """The cluster that `RAY_ADDRESS` names does not answer, or does not let this process in."""
 

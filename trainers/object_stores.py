@@ -60,17 +60,6 @@ def names(filesystem: Any, path: str) -> list[str]:
     return sorted({info.path[len(path) :].strip("/").partition("/")[0] for info in infos} - {""})
 
 
-def delete_folder(filesystem: Any, path: str) -> None:
-    """Removes a folder with all that it holds; that it is not there is no error, as it is to pyarrow of Google's."""
-    from pyarrow.fs import FileType
-
-    try:
-        filesystem.delete_dir(path)
-    except OSError:
-        if filesystem.get_file_info(path).type != FileType.NotFound:
-            raise
-
-
 @lru_cache(maxsize=8)
 def _bucket(uri: str) -> tuple[Any, str]:
     return filesystem_of(uri)

@@ -6,23 +6,18 @@ as in `s3://bucket/jobs?region=eu-central-1`; they stay behind it when parts are
 
 from __future__ import annotations
 
-import logging
 import os
 import re
-import shutil
 import stat
 import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from trainers import object_stores
-from trainers.errors import CheckpointError, ConfigurationError, DataError, StorageError, WarmbandError
-
-logger = logging.getLogger(__name__)
+from trainers import deletion, object_stores
+from trainers.errors import CheckpointError, ConfigurationError, DataError, StorageError
 
 CHECK_SECONDS = 30.0
 """How long a storage path may take to answer before a job starts."""
@@ -34,6 +29,8 @@ _USER = re.compile(r"://(?:[^/?]*|[^/?:]*:[^?]*)@")
 _SECRET_OPTIONS = re.compile(
     r"(?i)([?&](?:[\w-]*(?:access_?key|secret|account_?key|token|password|credential|signature)[\w-]*|sig)=)[^&]*"
 )
+
+_DRAFT = re.compile(r"\.(.+)\.[0-9a-f]{32}")
 
 # What the messages of pyarrow and of the system say, and what helps.
 _REMEDIES = (
@@ -123,24 +120,35 @@ def delete(uri: str) -> None:
     Raises:
         DataError: it is there and cannot be removed.
     """
-    _remove(uri, os.unlink, lambda filesystem, path: filesystem.delete_file(path))
+    with _explained(uri, "removed"):
+        if (path := local_path(uri)) is not None:
+            deletion.delete_file(path)
+        else:
+            deletion.delete_object(*object_stores.kept_filesystem_of(uri))
 
 
-def delete_folder(uri: str) -> None:
-    """Removes a folder with all that it holds; that it is not there is no error.
+def delete_if_empty(uri: str) -> bool:
+    """Removes a folder that holds nothing; returns whether it is gone. One that holds something stays.
 
     Raises:
-        DataError: it is there and cannot be removed.
+        DataError: it cannot be looked at, or is empty and cannot be removed.
     """
-    _remove(uri, shutil.rmtree, object_stores.delete_folder)
+    with _explained(uri, "removed"):
+        if (path := local_path(uri)) is not None:
+            return deletion.delete_empty_folder(path)
+        return deletion.delete_empty_prefix(*object_stores.kept_filesystem_of(uri))
 
 
-def _remove(uri: str, locally: Callable[[str], None], elsewhere: Callable[[Any, str], None]) -> None:
-    with _explained(uri, "removed"), suppress(FileNotFoundError):
-        if _is_local(uri):
-            locally(uri)
-        else:
-            elsewhere(*object_stores.kept_filesystem_of(uri))
+def drafted(name: str) -> str:
+    """Return the name of the file that a draft was to become, which a killed process left; empty for other names."""
+    found = _DRAFT.fullmatch(name)
+    return found[1] if found else ""
+
+
+def is_link(uri: str) -> bool:
+    """Return whether a place is a link on a disk. Warmband makes none in a job's folder, so it leads to other files."""
+    path = local_path(uri)
+    return path is not None and os.path.islink(path)
 
 
 def names(uri: str) -> list[str]:
@@ -181,23 +189,6 @@ def make_folder(uri: str) -> None:
     if path is not None:
         with _explained(uri, "made"):
             Path(path).mkdir(parents=True, exist_ok=True)
-
-
-@contextmanager
-def passing_folder(uri: str) -> Iterator[None]:
-    """Make a folder for the length of a block; one that cannot be removed afterwards stays.
-
-    Raises:
-        StorageError: it cannot be made.
-    """
-    make_folder(uri)
-    try:
-        yield
-    finally:
-        try:
-            delete_folder(uri)
-        except (OSError, WarmbandError) as error:
-            logger.debug("%s stays: %r", uri, error)
 
 
 def check_job_folder(checkpoint: str) -> None:
@@ -310,12 +301,12 @@ def _write_local(path: Path, data: bytes | memoryview, folders: int) -> None:
         draft.write_bytes(data)
         os.replace(draft, path)
     finally:
-        draft.unlink(missing_ok=True)
+        deletion.delete_file(draft)
 
 
 def _probe(uri: str) -> None:
     file = join(uri, f".warmband-{uuid.uuid4().hex}")
-    made = _first_missing(uri)
+    made = _missing(uri)
     try:
         with _explained(uri, "written"):
             try:
@@ -326,24 +317,20 @@ def _probe(uri: str) -> None:
                 _write(file, b"may be removed")
             delete(file)
     finally:
-        if made:
-            with suppress(DataError):
-                delete_folder(made)
+        with suppress(DataError):
+            for folder in reversed(made):  # Another job may have begun in one of them meanwhile.
+                delete_if_empty(folder)
 
 
-def _first_missing(uri: str) -> str:
-    """The outermost folder on the way to `uri` that is not there yet; empty where all are, or that cannot be told."""
+def _missing(uri: str) -> list[str]:
+    """The folders on the way to `uri` that are not there yet, the outermost first; none where that cannot be told."""
     place, mark, options = (uri, "", "") if _is_local(uri) else uri.partition("?")
     root = 1 if _is_local(uri) else 3  # Behind the slashes of the scheme stands the bucket, or nothing.
     parts = place.rstrip("/").split("/")
-    for count in range(root + 1, len(parts) + 1):
-        folder = "/".join(parts[:count]) + mark + options
-        try:
-            if not is_there(folder):
-                return folder
-        except DataError:
-            return ""
-    return ""
+    folders = ["/".join(parts[:count]) + mark + options for count in range(root + 1, len(parts) + 1)]
+    with suppress(DataError):
+        return [folder for folder in folders if not is_there(folder)]
+    return []
 
 
 def _make_bucket(uri: str) -> bool:

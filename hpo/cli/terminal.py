@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console, RenderableType
 
 from hpo.text import plain, printer
-from trainers.errors import ConfigurationError, DataError, WarmbandError
+from trainers.errors import ConfigurationError, DataError, RecordLostError, WarmbandError
 
 UNKNOWN_WIDTH = 120
 """Columns of output to a file or a pipe, where COLUMNS does not say how many; --json has what tables shorten."""
@@ -46,7 +46,8 @@ def errors_in_words() -> Iterator[None]:
         yield
     except WarmbandError as error:
         printer(terminal(stderr=True))(f"error: {error}", style="red")
-        sys.exit(2 if isinstance(error, ConfigurationError | DataError) else 1)
+        asked = isinstance(error, ConfigurationError | DataError) and not isinstance(error, RecordLostError)
+        sys.exit(2 if asked else 1)
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from pyarrow import csv, parquet
 
 from hpo.endpoints.scoring import PREDICTION, BoosterScorer, Scorer
 from trainers.channels import LIBSVM, Channel, LibsvmFiles, is_heading
+from trainers.deletion import delete_file
 from trainers.errors import ConfigurationError, DataError, WarmbandError
 
 BATCH_ROWS = 65_536
@@ -287,4 +288,4 @@ def _writing(target: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
     except OSError as error:
         raise DataError(f"{target} cannot be written: {error}") from None
     finally:
-        draft.unlink(missing_ok=True)
+        delete_file(draft)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from hpo.export.columns import job_tables
 from hpo.record import Store
+from trainers.deletion import temporary_folder
 from trainers.errors import ConfigurationError, WarmbandError
 
 
@@ -62,20 +61,15 @@ def _write(
     goal = _free(folder)
     with Store(store) as opened:
         tables = job_tables(opened, name)
-    aside = goal.with_name(f".{goal.name}-{uuid.uuid4().hex}")
     try:
-        aside.mkdir(parents=True)
-        for table, rows in tables.items():
-            write(rows, aside / f"{table}.{suffix}")
-        if goal.is_dir():
-            goal.rmdir()  # It is empty, or this fails.
-        aside.rename(goal)
+        with temporary_folder(goal.parent, prefix=f".{goal.name}-", mode=0o777) as aside:
+            for table, rows in tables.items():
+                write(rows, aside / f"{table}.{suffix}")
+            aside.rename(goal)  # In the place of an empty folder; where it is not empty by now, this fails.
     except OSError as error:
         raise WarmbandError(
             f"{goal} cannot be written: {error.strerror or error}; give another folder, or make room"
         ) from error
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
     return [goal / f"{table}.{suffix}" for table in tables]
 
 

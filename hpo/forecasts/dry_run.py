@@ -13,10 +13,11 @@ from hpo.cost import Entry, Limits, ManyWorkers, Probed
 from hpo.forecasts.busy import Busy, Look
 from hpo.forecasts.probe import joins, threads_for
 from hpo.record import AdditionRow
-from hpo.search import Controller, JobState, Search, TrialRun
+from hpo.search import PROBE, Controller, JobState, Search, TrialRun
 from hpo.strategies import Cut
-from trainers import steady, storage
+from trainers import steady
 from trainers.channels import Channel
+from trainers.checkpoint import passing_folder
 from trainers.errors import TrialError
 from trainers.gangs import Report
 from trainers.trainer import Trainer
@@ -59,7 +60,7 @@ def rehearse(
         measured.append((ManyWorkers.of(measurement, workers), look.until_now(threads_for(estimator))))
 
     record: Record = _Unrecorded()
-    with storage.passing_folder(search.storage_path):
+    with passing_folder(search.storage_path, PROBE):
         began = steady.now()
         with estimator.gangs(
             search.name, channels, workers=workers, storage_path=search.storage_path, notify=notify, verbose=verbose

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ from hpo.forecasts.probe import joins
 from hpo.text import count
 from trainers.channels import Channel
 from trainers.cluster import cluster
+from trainers.deletion import temporary_folder
 from trainers.errors import ConfigurationError, TrialError
 from trainers.gangs import (
     AUTO,
@@ -203,10 +203,10 @@ def _room(estimator: Trainer, at_once: int) -> Iterator[int]:
 def _on_gang(estimator: Trainer, channels: Mapping[str, Channel], workers: int) -> float:
     """Seconds of a unit on a gang: its second, since the first is slower."""
     with (
-        tempfile.TemporaryDirectory(prefix="warmband-probe-") as folder,
-        estimator.gangs("probe", channels, workers=workers, storage_path=folder) as gangs,
+        temporary_folder(prefix="warmband-probe-") as folder,
+        estimator.gangs("probe", channels, workers=workers, storage_path=str(folder)) as gangs,
     ):
-        due = [probe_assignment(estimator.hyperparameters, 0, folder, units=1)] * 2
+        due = [probe_assignment(estimator.hyperparameters, 0, str(folder), units=1)] * 2
         segment = served(gangs, due, workers, estimator.patience)
     return segment.training_seconds / max(1, len(segment.reports))
 

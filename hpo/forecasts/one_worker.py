@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 import statistics
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 from hpo.cost import COLD_SECONDS, MOST_SECONDS, PROBE_UNITS, WARM_UP_UNITS, Probed
 from trainers import storage
 from trainers.channels import Channel, Files, LibsvmFiles, Memory, RayData
+from trainers.deletion import temporary_folder
 from trainers.errors import WarmbandError
 from trainers.gangs import Assignment, Program, Report, alone, cores, one_line, resources_per_worker
 from trainers.process import calm_loaded
@@ -205,8 +205,8 @@ def _units(program: Program, estimator: Trainer, units: int) -> tuple[list[float
         if ends[-1] > MOST_SECONDS:
             raise _LongEnoughError
 
-    with tempfile.TemporaryDirectory(prefix="warmband-probe-") as folder:
-        assignment = probe_assignment(estimator.hyperparameters, 0, folder, units=units)
+    with temporary_folder(prefix="warmband-probe-") as folder:
+        assignment = probe_assignment(estimator.hyperparameters, 0, str(folder), units=units)
         began = time.perf_counter()
         with contextlib.suppress(_LongEnoughError):
             program.train(assignment, note)

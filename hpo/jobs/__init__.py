@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         check_over as check_over,
         dataset_channels as dataset_channels,
         dropped as dropped,
+        left_text as left_text,
     )
     from hpo.jobs.launch import (
         ADDRESS_VARIABLES as ADDRESS_VARIABLES,

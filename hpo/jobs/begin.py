@@ -17,7 +17,7 @@ from hpo.forecasts import LOOK_SECONDS, PROBE, Forecast, Look, forecast_from, jo
 from hpo.jobs import driver
 from hpo.jobs.build import NAME_LENGTH, new_name, opened, outlook_for, search_for, warnings
 from hpo.jobs.checks import check_job_name, check_name_free
-from hpo.jobs.files import FOLDER_ID, Files, check_free, copy_inputs, record_inputs
+from hpo.jobs.files import FOLDER_ID, Files, check_free, claim, copy_inputs, record_inputs
 from hpo.jobs.launch import RECORD, owner, ray_job
 from hpo.jobs.resuming import how_to_resume
 from hpo.jobs.run import Ended
@@ -52,6 +52,7 @@ class NewJob:
         channels: what it reads.
         forecast: what earlier jobs say that it takes.
         store: database URL of the record; None is the default one.
+        apart: another process runs it.
     """
 
     settings: JobSettings
@@ -60,6 +61,7 @@ class NewJob:
     channels: Mapping[str, Channel]
     forecast: Forecast | None
     store: str | None
+    apart: bool
 
     @classmethod
     def of(
@@ -107,10 +109,15 @@ class NewJob:
                 spec[EARLIER_BEST] = earlier_best(warm_start, record)
         spec[FOLDER_ID] = secrets.token_hex(16)
         row = JobRow(name=name, created_at=now, spec=spec, plan=settings.plan().to_json(), owner=owner())
-        strategy = driver.made_ready(settings, row)
-        if apart:
-            copy_inputs(spec["inputs"], channels)
-        return cls(settings=settings, row=row, strategy=strategy, channels=channels, forecast=forecast, store=store)
+        return cls(
+            settings=settings,
+            row=row,
+            strategy=driver.made_ready(settings, row),
+            channels=channels,
+            forecast=forecast,
+            store=store,
+            apart=apart,
+        )
 
     @property
     def resume(self) -> str:
@@ -118,9 +125,23 @@ class NewJob:
         return how_to_resume(self.row.name, self.row.spec, self.store, training=self.settings.is_training)
 
     def write(self) -> str:
-        """Puts the job into the record; returns where that is."""
+        """Puts the job into the record; for another process, also the job's folder on disk, with copies of its rows.
+
+        Returns:
+            Where the record is.
+
+        Raises:
+            ConfigurationError, DataError: the folder or the copies cannot be written. The job's name is free again.
+        """
         with Store(self.store) as record:
             record.create_job(self.row)
+            if self.apart:
+                try:
+                    claim(storage.join(self.row.spec["storage_path"], self.row.name), self.row, begun=False)
+                    copy_inputs(self.row.spec["inputs"], self.channels)
+                except BaseException:
+                    record.delete_job(self.row.name, Files.of(self.row).remove, why="it could not be started")
+                    raise
             return record.url
 
     def announce(self, record: str, console: Console) -> None:

@@ -32,7 +32,7 @@ from hpo.strategies import Prepared, Task, observations_in, prepared
 from hpo.text import parts_text, printer
 from trainers import steady
 from trainers.channels import Channel
-from trainers.errors import ConfigurationError, WarmbandError
+from trainers.errors import ConfigurationError, RecordLostError, WarmbandError
 
 
 def apart(settings: JobSettings, callbacks: Sequence[Callback]) -> JobsServer | None:
@@ -408,7 +408,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_CODES[INTERRUPTED]
     except WarmbandError as error:
         printer(Console(stderr=True))(f"error: {error}", style="red")
-        return 2 if isinstance(error, ValueError) and not is_away(error) else 1
+        again = is_away(error) or isinstance(error, RecordLostError)  # Another start may go on.
+        return 2 if isinstance(error, ValueError) and not again else 1
 
 
 if __name__ == "__main__":

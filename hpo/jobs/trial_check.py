@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,13 +13,13 @@ from hpo.ranges import present
 from hpo.text import count
 from trainers import ScriptTrainer, steady, storage
 from trainers.channels import Channel
-from trainers.checkpoint import UNKNOWN
+from trainers.checkpoint import UNKNOWN, passing_folder
 from trainers.details import TRAINED_AGAIN, WARNINGS, WENT_ON_FROM
 from trainers.errors import CheckpointError, ConfigurationError, StorageError, TrialError
 from trainers.gangs import Assignment, Gangs, Segment
 from trainers.home import home
 from trainers.result import serve_alone
-from trainers.script import TURN, logs_folder, trial_log
+from trainers.script import TURN, logs_folder, remove_logs, trial_log
 from trainers.trainer import Trainer
 
 if TYPE_CHECKING:
@@ -130,7 +129,7 @@ def check_trial(
     workers = trainer.workers_for(values)
     try:
         with (
-            storage.passing_folder(folder),
+            passing_folder(folder, TRIAL),
             steady.measuring(),
             trainer.gangs(
                 name, channels, workers=workers, storage_path=folder, notify=notify, verbose=verbose
@@ -139,7 +138,7 @@ def check_trial(
             found.train(gangs, workers)
     finally:
         if not found.error:
-            shutil.rmtree(Path(logs_folder(), name), ignore_errors=True)
+            remove_logs(name, {TRIAL})
     return found.result(warnings(settings))
 
 

@@ -330,7 +330,9 @@ class Store:
             for kind, arguments in (acts or {}).items():
                 acted(connection, self._clock, name, kind, arguments)
 
-    def delete_job(self, name: str, remove: Callable[[], None] = lambda: None, *, by: str = "", why: str = "") -> None:
+    def delete_job(
+        self, name: str, remove: Callable[[], object] = lambda: None, *, by: str = "", why: str = ""
+    ) -> None:
         """Deletes a job that nobody drives, and all that the record holds of it but the acts of persons.
 
         Args:

@@ -20,9 +20,10 @@ from hpo.record.acts import Asked, act, gone
 from hpo.record.batch import WRITTEN, Batch, job_changes, upsert
 from hpo.record.database import cause, clock
 from hpo.record.lease import holder_of
+from hpo.record.record_file import FileLostError, RecordFile, stopped
 from hpo.record.tables import ActKind, ActRow, AdditionRow, JobRow, LedgerRow, LineRow, ReportRow, TrialRow
 from trainers import steady
-from trainers.errors import ConfigurationError, LeaseError, WarmbandError
+from trainers.errors import ConfigurationError, LeaseError, RecordLostError, WarmbandError
 
 FLUSH_EVERY, LOOK_EVERY, BEAT_EVERY, LONGEST_PAUSE = 0.25, 1.0, 5.0, 4.0
 
@@ -57,7 +58,8 @@ class JobWriter:
 
     Every heartbeat renews the lease, and every batch is written only while it is held. Once another process has it,
     which it can have after `LOST_AFTER` seconds without a heartbeat, nothing more is written and all raise LeaseError;
-    at once, where this process has stood still for so long.
+    at once, where this process has stood still for so long. Likewise all raise RecordLostError once the file of a
+    record in SQLite was removed or replaced; what was recorded is then saved beside it.
     """
 
     def __init__(
@@ -94,6 +96,7 @@ class JobWriter:
         self._wake = threading.Event()
         self._looked = self._beaten = -math.inf
         self._called = time.monotonic()
+        self._file = RecordFile.of(engine)
         self._thread = threading.Thread(target=self._run, name=f"store writer of {job.name}", daemon=True)
         self._thread.start()
 
@@ -289,9 +292,14 @@ class JobWriter:
                 self._in_hand = batch.size
                 reached, closing = self._queued, self._closed
             try:
+                if self._file is not None:
+                    self._file.check()
                 self._exchange(batch)
             except LeaseError as error:
                 self._stop_writing(error, batch)
+                return
+            except FileLostError as error:
+                self._stop_writing(self._saved(batch, str(error)), batch)
                 return
             except Exception as error:  # Whatever it is: rows that wait are not lost, a thread that ended loses them.
                 pause = min(2 * pause, LONGEST_PAUSE)
@@ -379,11 +387,44 @@ class JobWriter:
     def _stop_writing(self, error: LeaseError, batch: Batch) -> None:
         with self._changed:
             batch.extend(self._queue)
-            self._taken, self._dropped = error, batch.delete or bool(batch.job or batch.rows)
+            lost = isinstance(error, RecordLostError)
+            self._taken, self._dropped = error, lost or batch.delete or bool(batch.job or batch.rows)
             self._queue = Batch()
             self._in_hand = 0
             self._changed.notify_all()
         _log.error("%s", error)
+
+    def _saved(self, batch: Batch, fault: str) -> RecordLostError:
+        """Saves what the record held and what waits beside the record's file; the error that says where.
+
+        Args:
+            batch: that waits; what was queued meanwhile goes with it.
+            fault: what befell the file.
+        """
+        assert self._file is not None, "it has a fault"
+        record = self._file.path
+        with self._changed:
+            batch.extend(self._queue)
+            self._queue = Batch()
+
+        def write(connection: sa.Connection) -> None:
+            values = batch.job_values(sa.literal(time.time()))
+            connection.execute(sa.update(tables.JOBS).where(self._mine).values(values))
+            batch.write_rows(connection, self._upserts)
+            stopped(connection, self.name, f"its record, {record}, {fault}")
+
+        what = f"the record of job {self.name!r}, {record}, {fault} while the job ran, so that the job ends"
+        try:
+            saved = self._file.save(self.name, self._lease, write)
+        except Exception as error:  # Whatever it is, the driver has to say what is lost.
+            return RecordLostError(
+                f"{what}. What the job had recorded cannot be saved ({cause(error)}); put a backup of the record in "
+                f"its place, and go on from there: hpo resume {self.name}"
+            )
+        return RecordLostError(
+            f"{what}. All that the job had recorded is saved in {saved}. To go on from there, let no job run, move "
+            f"that file to {record} (without a -wal and a -shm file beside it), and run: hpo resume {self.name}"
+        )
 
     def _give_back(self) -> None:
         """Lets another process drive the job at once; where that fails, it can a minute later."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from hpo.record import encode
 from hpo.text import first_line, masked
 from hpo.trackers.mlflow import LONGEST_TAG, MOST_PARAMS, Keys, check_model_name, text
+from trainers.deletion import temporary_folder
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.extras import check_extra
 
@@ -157,8 +157,8 @@ def _made(client: MlflowClient, load: Callable[[], Any], lineage: Lineage, name:
     from mlflow.exceptions import MlflowException
 
     keys, tags = Keys(), lineage.tags()
-    with tempfile.TemporaryDirectory(prefix="warmband-") as folder:
-        _save(load(), Path(folder, _FOLDER))
+    with temporary_folder() as folder:
+        _save(load(), folder / _FOLDER)
         known = client.get_experiment_by_name(experiment)
         labels = {keys.key(key): value for key, value in tags.items()}
         run = client.create_run(
@@ -170,7 +170,7 @@ def _made(client: MlflowClient, load: Callable[[], Any], lineage: Lineage, name:
         run_id: str = run.info.run_id
         try:
             _log(client, run_id, lineage)
-            client.log_artifacts(run_id, str(Path(folder, _FOLDER)), _FOLDER)
+            client.log_artifacts(run_id, str(folder / _FOLDER), _FOLDER)
             try:
                 client.create_registered_model(name)
             except MlflowException as error:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from hpo.jobs.files.checkpoints import Checkpoints
 from hpo.record.store import JobWriter
 from hpo.search.simulated_gangs import SimulatedGangs
-from trainers import XGBoostTrainer, checkpoint, storage
+from trainers import XGBoostTrainer, checkpoint
 from trainers.checkpoint import Manifest, trial_of
 from trainers.errors import DivergedError, LeaseError, ResourcesError, StorageError, WarmbandError
 from trainers.gangs.messages import Assignment, Event, Segment, Served
@@ -243,7 +243,9 @@ class TurnByTurn(Checkpoints):
     def _attempt(self, act: Any, uri: str) -> None:
         world = self.driver.world
         lease = self.driver.writer and self.driver.writer.lease
-        if act in (checkpoint.remove, storage.delete_folder) and (self.driver.dead or world.lease() != lease):
+        if getattr(act, "func", act) in (checkpoint.remove, checkpoint.remove_trial) and (
+            self.driver.dead or world.lease() != lease
+        ):
             world.faults.append(f"{uri} was removed without the lease")
         super()._attempt(act, uri)
 
@@ -262,13 +264,17 @@ def saved(uri: str, raw: bytes, workers: int) -> Manifest:
     return checkpoint.seal(uri, [checkpoint.save_part(uri, f"part-{n}", part) for n, part in enumerate(parts)])
 
 
+NAMES_OF_OTHERS = ("notes.txt", "mine", "manifest.json.bak", "rank-0.bak", "12.ubj", "best.ubj")
+"""Names of files and folders that somebody else puts among those of a job."""
+
+
 def model_in(uri: str, manifest: Manifest) -> bytes:
     """Check a checkpoint's files against its manifest; return their content."""
     held = {file.name: Path(place).read_bytes() for place, file in manifest.located(uri).items()}
     assert held
     assert not any(file.flaw(held[file.name]) for file in manifest.files), uri
     parts = [held[name] for name in manifest.parts] if manifest.is_folder else [*held.values()]
-    assert not manifest.is_folder or sorted(os.listdir(uri)) == sorted(held), "there is more than that"
+    assert not manifest.is_folder or not set(os.listdir(uri)) - {*held, *NAMES_OF_OTHERS}, "there is more"
     return bytes(part[at] for at in range(len(parts[0])) for part in parts if at < len(part))
 
 

@@ -22,7 +22,7 @@ from sqlalchemy.exc import OperationalError
 import hpo.jobs.run
 from hpo.jobs.driver import raised_now
 from hpo.jobs.files import checkpoints
-from hpo.jobs.files.folder import CLAIMED, FOLDER_ID
+from hpo.jobs.files.folder import CLAIMED, FOLDER_ID, MARK
 from hpo.jobs.raising import changes
 from hpo.jobs.replay import GOES_ON_FROM, unbilled, used_before
 from hpo.jobs.run import Ended
@@ -76,6 +76,8 @@ class World:
     """Trials whose checkpoint was found changed."""
     faults: list[str] = field(default_factory=list)
     """Forbidden actions of threads."""
+    planted: dict[Path, str] = field(default_factory=dict)
+    """Files that somebody else put among the job's, with what they hold."""
     root: Path = field(default_factory=place)
     patch: pytest.MonkeyPatch = field(default_factory=pytest.MonkeyPatch)
 
@@ -265,7 +267,8 @@ class World:
             return
         if self.folder.is_dir():
             assert not self.known_when_gone, "a folder that was there was made anew"
-            shutil.rmtree(self.aside)
+            shutil.rmtree(self.aside)  # With what somebody put there: who gave up the folder is this function.
+            self.planted = {path: text for path, text in self.planted.items() if self.folder not in path.parents}
             return
         self.folder.unlink(missing_ok=True)
         shutil.move(self.aside, self.folder)
@@ -275,6 +278,18 @@ class World:
         self.comes_back_after -= 1
         if self.comes_back_after <= 0:
             self.storage_comes()
+
+    def plant(self, place: str, name: str) -> None:
+        """Somebody puts a file where the job has files, or will have some: in any folder whose path it computes."""
+        folder = self.root / "models" / place
+        if self.folder in (folder, *folder.parents) and not (self.folder / MARK).is_file():
+            return  # It is not the job's yet, and would never be: the job would refuse it.
+        path = folder / name
+        if any(each.is_file() for each in path.parents):
+            return  # A checkpoint of one file is where a folder of several would be.
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(str(len(self.planted)))
+        self.planted[path] = path.read_text()
 
     def raise_limit(self, name: str, value: int) -> None:
         """A limit is raised, as `hpo resume --set` does it."""
@@ -330,12 +345,21 @@ class World:
             "kept": sorted(trial.trial_id for trial in counted if trial.checkpoint),
         }
 
+    def check_planted(self) -> None:
+        """Every file that somebody else put among the job's is there and holds what it held."""
+        away = self.aside.exists()
+        for path, text in self.planted.items():
+            at = self.aside / path.relative_to(self.folder) if away and self.folder in path.parents else path
+            assert at.is_file(), f"{path} is somebody's, and gone"
+            assert at.read_text() == text
+
     def check(self) -> JobRow:
         """Every model that the record names is there and whole, and every second of every gang is billed once.
 
         The time that a limit goes by is that in which it was driven.
         """
         assert not self.faults, self.faults
+        self.check_planted()
         job, trials, ledger = self.rows()
         for trial in [] if self.aside.exists() else trials:
             back = trial.details.get(GOES_ON_FROM, {})

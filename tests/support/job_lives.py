@@ -24,6 +24,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from starlette.testclient import TestClient
 
 from hpo.cli.commands.records import delete
 from hpo.jobs.files.folder import FOLDER_ID, check_free, claim
@@ -31,7 +32,8 @@ from hpo.jobs.launch.background import end_abandoned
 from hpo.jobs.run import Ended
 from hpo.record.store import JobRow, Store
 from hpo.search.observer import INTERRUPTED
-from tests.support.drivers import Disturbance, KilledError, Moment
+from hpo.serve import ServeSettings, Tokens, make_app
+from tests.support.drivers import NAMES_OF_OTHERS, Disturbance, KilledError, Moment
 from tests.support.job_aims import AIMS, PLANS, aim, fail, undisturbed
 from tests.support.job_life import LOST, SPEC, World
 from tests.support.properties import examples
@@ -46,6 +48,12 @@ MOMENTS = st.one_of(
     st.tuples(st.integers(0, 12), st.integers(0, 40)),
     st.tuples(st.just(0), st.integers(10, 110)),  # While what is known is decided again.
 )
+PLACES = (
+    *("", "job", "job/inputs", "job/profiles", "job/untuned", "job/probe", "job/job-000", "job/job-001"),
+    *("job/job-002", "job/job-000/000001", "job/job-001/000002", "job/job-000/000004", "job/job-x", "another-job"),
+)
+"""Folders below `storage_path` whose paths a job computes, and others."""
+
 WRITTEN = st.sampled_from([1, 2, 3, 5, 8])
 
 
@@ -53,6 +61,8 @@ class JobLife(RuleBasedStateMachine):
     """Drivers come and go; between them the record and the files are looked at."""
 
     plans = tuple(range(len(PLANS)))
+    files_planted = 0
+    """Files that somebody else put among the jobs' files, in all lives of this process."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -245,6 +255,14 @@ class JobLife(RuleBasedStateMachine):
 
     # ---- others
 
+    @precondition(lambda self: not self.away)
+    @rule(
+        place=st.sampled_from(PLACES),
+        name=st.sampled_from(NAMES_OF_OTHERS).map(lambda name: f"{name}/000001" if name == "mine" else name),
+    )
+    def gets_a_file_of_somebody_else(self, place: str, name: str) -> None:
+        self.world.plant(place, name)
+
     @precondition(lambda self: self.open and self.world.folder.is_dir() and any(self.world.folder.iterdir()))
     @rule()
     def meets_a_job_of_its_name(self) -> None:
@@ -265,17 +283,18 @@ class JobLife(RuleBasedStateMachine):
             record.delete_job("job", fail)
 
     @precondition(lambda self: self.open and not self.world.aside.exists())
-    @rule(keep_files=st.booleans())
-    def is_deleted(self, keep_files: bool) -> None:
+    @rule(keep_files=st.booleans(), door=st.sampled_from(["CLI", "REST"]))
+    def is_deleted(self, keep_files: bool, door: str) -> None:
         self.world.now += LOST
         before = sorted(self.world.folder.rglob("*"))
-        there = self.world.folder.is_dir()
-        with redirect_stdout(io.StringIO()):
-            delete("job", keep_files=keep_files, yes=True, store=self.world.url)
+        delete_by[door](self.world, keep_files)
         with Store(self.world.url) as record:
             assert not record.jobs()
-        assert self.world.folder.is_dir() == (there and keep_files)
-        assert not keep_files or sorted(self.world.folder.rglob("*")) == before
+        left = sorted(path for path in self.world.folder.rglob("*") if not path.is_dir())
+        mine = sorted(path for path in self.world.planted if self.world.folder in path.parents)
+        assert (sorted(self.world.folder.rglob("*")) == before) if keep_files else (left == mine)
+        assert left or not self.world.folder.is_dir() or keep_files
+        self.world.check_planted()
         self.open = False
         self.deleted = True
 
@@ -298,6 +317,7 @@ class JobLife(RuleBasedStateMachine):
         if self.made is None:
             return
         try:
+            type(self).files_planted += len(self.world.planted)
             if self.open:
                 self.world.storage_comes()
                 self.world.now += 2 * 3600.0
@@ -309,6 +329,23 @@ class JobLife(RuleBasedStateMachine):
         finally:
             self.world.close()
 
+
+def delete_by_command(world: World, keep_files: bool) -> None:
+    with redirect_stdout(io.StringIO()):
+        delete("job", keep_files=keep_files, yes=True, store=world.url)
+
+
+def delete_by_rest(world: World, keep_files: bool) -> None:
+    settings = ServeSettings(store=world.url, folder=world.root / "serve")
+    with TestClient(make_app(settings), base_url="http://localhost") as client:
+        token = Tokens(settings.tokens_file).add("tester", "act")
+        answer = client.delete(
+            f"/api/jobs/job?keep_files={str(keep_files).lower()}", headers={"Authorization": f"Bearer {token}"}
+        )
+    assert answer.status_code == 200, answer.text
+
+
+delete_by = {"CLI": delete_by_command, "REST": delete_by_rest}
 
 SETTINGS: dict[str, Any] = {
     "database": None,
@@ -328,9 +365,15 @@ def live(plan: int, many: int) -> None:
 
 if __name__ == "__main__":
     number, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    planted = 0
     for start in range(0, number, ROUND):
         many = min(ROUND, number - start)
-        one = seed(first + start // ROUND)(type("JobLifeOfOneSeed", (JobLife,), {}))
+        kind = type("JobLifeOfOneSeed", (JobLife,), {})
+        one = seed(first + start // ROUND)(kind)
         run_state_machine_as_test(one, settings=settings(max_examples=examples(many), **SETTINGS))
-        sys.stdout.write(f"{start + many} sequences, seeds {first} to {first + start // ROUND}: nothing found\n")
+        planted += kind.files_planted
+        sys.stdout.write(
+            f"{start + many} sequences, seeds {first} to {first + start // ROUND}: nothing found; {planted} files "
+            "of somebody else were put among the jobs' files, and are all there\n"
+        )
         sys.stdout.flush()

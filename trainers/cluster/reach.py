@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from trainers.deletion import delete_file
 from trainers.errors import ConfigurationError
 
 PATIENCE_SECONDS = 3.0
@@ -77,7 +78,7 @@ def _refuses_files(folder: str) -> str:
     probe = os.path.join(folder, f"{PREFIX}{uuid.uuid4().hex}")
     try:
         Path(probe).touch()
-        Path(probe).unlink()
+        delete_file(probe)
     except OSError as error:
         return error.strerror or type(error).__name__
     return ""

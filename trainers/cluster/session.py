@@ -19,6 +19,7 @@ import ray
 from trainers import loopback
 from trainers.cluster import head
 from trainers.cluster.reach import Reach
+from trainers.deletion import delete_file
 from trainers.errors import ResourcesError
 from trainers.process import whole
 
@@ -187,6 +188,6 @@ def _keep_token_private() -> None:
                 file.write(secrets.token_hex(32))
             with suppress(FileExistsError):  # Another process was faster.
                 os.link(draft, token)
-            draft.unlink()
+            delete_file(draft)
         if token.stat().st_mode & 0o077:
             token.chmod(0o600)

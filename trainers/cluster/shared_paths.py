@@ -15,6 +15,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from trainers import storage
 from trainers.cluster.placement import has_labels, places
 from trainers.cluster.reach import PREFIX, Reach
+from trainers.deletion import delete_empty_folder, delete_file
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def _write(marker: str) -> list[Path]:
         return []
     folder = Path(marker).parent
     for left in folder.glob(f"{PREFIX}*"):  # By a driver of this job that was killed.
-        left.unlink(missing_ok=True)
+        delete_file(left)
     made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     storage.write(marker, b"removed when the job ends")
     return made
@@ -125,9 +126,9 @@ def _remove(marker: str, made: Sequence[Path]) -> None:
     """Takes the marker away, and the folders that were made for it, as far as nothing else is in them."""
     with suppress(OSError):
         if marker:
-            Path(marker).unlink()
+            delete_file(marker)
         for folder in made:
-            folder.rmdir()
+            delete_empty_folder(folder)
 
 
 def _named(addresses: Sequence[str]) -> str:

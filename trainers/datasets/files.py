@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from trainers.datasets.catalogue import named
 from trainers.datasets.dataset import DatasetInfo
+from trainers.deletion import temporary_folder
 from trainers.errors import ConfigurationError, DataError
 from trainers.home import home
 
@@ -64,8 +64,8 @@ def fetch(name: str, data_dir: str | Path | None = None) -> Path:
     folder = (Path(data_dir) if data_dir is not None else _cache()) / info.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".fetching-") as scratch:
-            for whole in _fetched(info, folder, Path(scratch)):
+        with temporary_folder(folder, prefix=".fetching-") as scratch:
+            for whole in _fetched(info, folder, scratch):
                 whole.replace(folder / whole.name)
     except OSError as error:
         raise DataError(f"{folder} cannot be written ({error.strerror or error}): give another data_dir") from None

@@ -1,17 +1,17 @@
-"""A temporary folder of a process, removed with it or, after a kill, by the next one."""
+"""A temporary folder of a process, deleted with it or, after a kill, by the next one."""
 
 from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import tempfile
+import weakref
 from contextlib import suppress
 from pathlib import Path
 
+from trainers.deletion import HELD, delete_abandoned_scratch, delete_scratch
+
 _PREFIX = "warmband-"
-_HELD = ".held"
-"""A file that a process has locked as long as it lives."""
 
 
 class Scratch:
@@ -25,19 +25,19 @@ class Scratch:
 
     def __init__(self, name: str) -> None:
         place = _place()
-        _remove_left(place)
-        self._folder = tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{name}-", dir=place, ignore_cleanup_errors=True)
-        self.path = self._folder.name
+        delete_abandoned_scratch(place, _PREFIX)
+        self.path = tempfile.mkdtemp(prefix=f"{_PREFIX}{name}-", dir=place)
         # Locked before anybody can find it: one that is there and not locked is left.
-        new = Path(self.path, f"{_HELD}.new")
+        new = Path(self.path, f"{HELD}.new")
         self._held = new.open("wb")
         with suppress(OSError):  # A file system without locks: then nobody else gets one either.
             fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        new.rename(new.with_name(_HELD))
+        new.rename(new.with_name(HELD))
+        self._deletion = weakref.finalize(self, delete_scratch, self.path)
 
     def close(self) -> None:
-        """Removes it."""
-        self._folder.cleanup()
+        """Delete it."""
+        self._deletion()
         self._held.close()
 
 
@@ -50,13 +50,3 @@ def _place() -> str:
     named = os.environ.get("TMPDIR", "")
     usable = os.path.isdir(named) and os.access(named, os.W_OK | os.X_OK)
     return os.path.abspath(named) if usable else tempfile.gettempdir()
-
-
-def _remove_left(place: str) -> None:
-    for folder in Path(place).glob(f"{_PREFIX}*"):
-        with suppress(OSError):  # It lives, or another process removes it.
-            if folder.lstat().st_uid != os.getuid():
-                continue
-            with (folder / _HELD).open("rb") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -13,6 +12,7 @@ import torch
 
 from trainers import steady
 from trainers.checkpoint import UNKNOWN, File, Manifest
+from trainers.deletion import temporary_folder
 from trainers.details import TRAINED_AGAIN
 from trainers.errors import DivergedError, TrialError, UnsavedError
 from trainers.gangs import Assignment, Report, Segment
@@ -64,8 +64,8 @@ def run_segment(
         reports.append(report)
         on_report(report)
 
-    with tempfile.TemporaryDirectory(prefix="warmband-trial-") as scratch:
-        resumed, files = _read(assignment, Path(scratch), place)
+    with temporary_folder(prefix="warmband-trial-") as scratch:
+        resumed, files = _read(assignment, scratch, place)
         read = time.perf_counter()
         deadline = Deadline(report_timeout_s * _LONGER)
         trial = Trial(
@@ -77,7 +77,7 @@ def run_segment(
             resumed=resumed,
             files=files,
             shards=shards,
-            scratch=Path(scratch),
+            scratch=scratch,
         )
         if resumed is not None and resumed.ended:
             trial.stand_still(resumed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from trainers import steady
+from trainers.deletion import delete_given
 from trainers.errors import ConfigurationError, TrialError
 from trainers.gangs import Assignment, Report
 from trainers.metrics import began_again
@@ -235,7 +235,7 @@ class Trial:
         with checkpoint.as_directory() as folder:
             self.files, self.files_at = packed(folder), step
         if options.get("delete_local_checkpoint_after_upload") and Path(checkpoint.path).is_dir():
-            shutil.rmtree(checkpoint.path, ignore_errors=True)
+            delete_given(checkpoint.path)
         self.packing_seconds += time.perf_counter() - began
 
     def _repeat(self, step: int) -> None:

@@ -12,7 +12,12 @@ if TYPE_CHECKING:
         check_names as check_names,
     )
     from trainers.script.lengths import LENGTHS as LENGTHS, program_length as program_length
-    from trainers.script.output_log import TURN as TURN, logs_folder as logs_folder, trial_log as trial_log
+    from trainers.script.output_log import (
+        TURN as TURN,
+        logs_folder as logs_folder,
+        remove_logs as remove_logs,
+        trial_log as trial_log,
+    )
     from trainers.script.placeholders import check_placeholders as check_placeholders, doubled as doubled
     from trainers.script.program_options import (
         PrintedMetric as PrintedMetric,

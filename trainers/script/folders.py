@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import shutil
 import tarfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -291,8 +290,3 @@ def header_of(names: Sequence[str] | None, features: int) -> tuple[str, ...]:
     """Return the names of columns of rows that a program gets as one CSV file: the target's, then those of features."""
     names = tuple(names or (f"f{side}" for side in range(features)))
     return ("target" if "target" not in names else "label", *names)
-
-
-def clear(folder: Path) -> None:
-    """Removes a folder and all in it, as far as that is possible."""
-    shutil.rmtree(folder, ignore_errors=True)

@@ -6,13 +6,12 @@ import copy
 import hashlib
 import io
 import posixpath
-import shutil
 import tarfile
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
 from trainers.checkpoint import Manifest, damaged, load, manifest_of
+from trainers.deletion import temporary_folder
 from trainers.errors import CheckpointError
 from trainers.home import home
 from trainers.script.folders import holds_files, part_of, unpack
@@ -35,14 +34,10 @@ def model_folder(checkpoint: str, manifest: Manifest) -> Path:
     data = _part(checkpoint, manifest)
     place = Path(home(), "models", hashlib.sha256(data).hexdigest()[:32])
     if not place.exists():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix=".unpacked-", dir=place.parent))
-        try:
+        with temporary_folder(place.parent, prefix=".unpacked-") as made:
             unpack(data, made)
             with suppress(OSError):  # Another process was quicker.
                 made.rename(place)
-        finally:
-            shutil.rmtree(made, ignore_errors=True)
     if not holds_files(place / _MODEL):
         raise CheckpointError(
             f"the model of {checkpoint} is empty: the program wrote nothing to SM_MODEL_DIR. If it saves its model "

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from trainers import storage
 from trainers.home import home
 
 FOLDER = "logs"
@@ -18,6 +19,8 @@ MARKS = b"\x1d"
 """Bytes by which a program that is kept loaded ends a trial's output, which nobody prints."""
 TURN = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\] units \d+ to \d+ on worker \d+: ")
 """The beginning of the line before the output of one start of a program."""
+_LOG = re.compile(r"(.+?)(\.worker-\d+)?\.log")
+"""Names of logs, as `trial_log` makes them."""
 
 
 def turn_text(start: int, stop: int, rank: int, command: Sequence[str]) -> str:
@@ -42,6 +45,26 @@ def trial_log(folder: str, job: str, trial: str, rank: int = 0) -> Path:
         rank: the worker.
     """
     return Path(folder, job, f"{trial}.log" if rank == 0 else f"{trial}.worker-{rank}.log")
+
+
+def remove_logs(job: str, trials: Container[str]) -> None:
+    """Remove the logs of a job's trials on this machine; what else is in their folder stays.
+
+    Args:
+        job: the job's name, or that of another folder of checkpoints.
+        trials: their ids.
+
+    Raises:
+        StorageError: one is there and cannot be removed.
+    """
+    folder = str(Path(logs_folder(), job))
+    if storage.is_link(folder):
+        return
+    for name in storage.names(folder):
+        found = _LOG.fullmatch(name)
+        if found and found[1] in trials:
+            storage.delete(storage.join(folder, name))
+    storage.delete_if_empty(folder)
 
 
 def logs_folder() -> str:

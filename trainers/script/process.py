@@ -21,6 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
+from trainers.deletion import delete_file
 from trainers.errors import ConfigurationError, GangError, TrialError
 from trainers.script.guard import END, PATH, TOKEN, kill_whole, signal_whole, with_token
 from trainers.script.launchers import Start
@@ -328,7 +329,7 @@ class ProgramProcess:
         if pipe >= 0 and self._aside is not None:
             os.close(pipe)
             with suppress(OSError):  # It went with the gang's folder.
-                self._aside.unlink()
+                delete_file(self._aside)
 
     def _take(self, lines: list[str], read: Callable[[str], Iterable[Any]]) -> None:
         self.tail.extend(line[:SHOWN] for line in lines[-TAIL:] if line.strip())

@@ -11,6 +11,7 @@ from pathlib import Path
 from trainers import steady
 from trainers.channels import FETCH_SECONDS, PlacedChannel
 from trainers.checkpoint import UNKNOWN, File, Manifest
+from trainers.deletion import delete_scratch
 from trainers.details import KNOWN_LENGTH, NO_MODEL
 from trainers.errors import CheckpointError, DivergedError, JobError, StorageError, TrialError, UnsavedError, is_away
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never, one_line
@@ -18,7 +19,6 @@ from trainers.process import Scratch
 from trainers.script.checkpoint_reads import CheckpointReads, CheckpointWrites
 from trainers.script.environment import Folders
 from trainers.script.folders import (
-    clear,
     folders_of,
     holds_files,
     kept,
@@ -167,7 +167,7 @@ class ScriptProgram:
             raise
         finally:
             if session.leads and session.standing is None:
-                clear(Path(folders.code).parent)
+                delete_scratch(Path(folders.code).parent)
 
     def close(self) -> None:
         """Leaves the peers; the folders of this node go."""
@@ -197,7 +197,7 @@ class ScriptProgram:
         if any(said):
             session.peers.gathered(None, seconds, "the end of a program")
         if standing is not None and session.leads:
-            clear(Path(standing.running.folders.code).parent)
+            delete_scratch(Path(standing.running.folders.code).parent)
         return None
 
     def _end_standing(self) -> None:

@@ -260,11 +260,12 @@ def delete(
     """Delete a job that is not running: its record, and its files.
 
     Its files are its models, copies of data that were in memory, and the
-    log of its driver. On a terminal the command asks first; where nobody
-    can answer, in a script say, it wants --yes.
+    log of its driver. Other files in its folder stay, and are named. On a
+    terminal the command asks first; where nobody can answer, in a script
+    say, it wants --yes.
     """
     from hpo.cli.terminal import show
-    from hpo.jobs import Files, check_over
+    from hpo.jobs import Files, check_over, left_text
     from hpo.record import Store
     from hpo.sagemaker import Snapshot
     from hpo.text import count
@@ -283,8 +284,11 @@ def delete(
                     f"hpo delete {name} --yes{' --keep-files' if keep_files else ''}"
                 )
             typer.confirm(f"Delete {name}, {snapshot.status}: {what}?", abort=True)
-        opened.delete_job(name, (lambda: None) if keep_files else files.remove)
+        left: list[str] = []
+        opened.delete_job(name, (lambda: None) if keep_files else lambda: left.extend(files.remove()))
     show(f"Deleted {name}: {what}")
+    if left:
+        show(left_text(left))
     if keep_files:
         show(f"Kept {files.text}")
 

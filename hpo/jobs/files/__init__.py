@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from hpo.jobs.files import folder as folder
     from hpo.jobs.files.archives import ARCHIVES as ARCHIVES, Archives as Archives, archive_of as archive_of
     from hpo.jobs.files.checkpoints import Checkpoints as Checkpoints
-    from hpo.jobs.files.deletion import Files as Files, check_over as check_over
+    from hpo.jobs.files.deletion import Files as Files, check_over as check_over, left_text as left_text
     from hpo.jobs.files.folder import (
         CLAIMED as CLAIMED,
         DRIVER_LOG as DRIVER_LOG,

@@ -10,14 +10,16 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from hpo.jobs.files.archives import Archives
+from hpo.jobs.files.folder import is_trial
 from hpo.jobs.files.retention import Checkpoint, Retention
 from hpo.jobs.options import NUM_TO_KEEP, check_option
 from hpo.ranking import Rank, ranks
-from hpo.search import PROBE, UNTUNED, Search, TrialRun, rank_of, standing_of
+from hpo.search import Search, TrialRun, rank_of, standing_of
 from trainers import patient_storage, storage
-from trainers.checkpoint import remove, trial_of
+from trainers.checkpoint import remove, remove_trial, trial_of
 from trainers.errors import LeaseError, StorageError, WarmbandError
 
 BATCH_SECONDS = 1.0
@@ -133,7 +135,7 @@ class Checkpoints:
             # A folder's manifest first: what is left where this dies on the way does not look whole.
             self._decided.append((remove, gone.uri))
         if not lends:
-            self._decided.append((storage.delete_folder, self._folder(gone.run.id)))
+            self._decided.append((remove_trial, self._folder(gone.run.id)))
 
     def recorded(self) -> None:
         """Lets the chosen files go once the store has all that was recorded before this call."""
@@ -253,19 +255,11 @@ class Checkpoints:
             kept[trial_of(each.uri)] |= {each.uri, each.run.back.get("checkpoint", "")}
         for uri in self._retention.lending:
             kept[trial_of(uri)].add(uri)
-        mine = [name for name in self._names(self._search.storage_path) if self._is_mine(name)]
-        for name in mine:
+        for name in self._names(self._search.storage_path):
             if time.monotonic() > self._deadline:
                 return
-            if name not in kept:
-                self._attempt(storage.delete_folder, self._folder(name))
-                continue
-            for file in self._names(self._folder(name)):
-                uri = storage.join(self._folder(name), file)
-                if uri not in kept[name]:
-                    self._attempt(remove, uri)
-        if mine and not self._names(self._search.storage_path):
-            self._attempt(storage.delete_folder, self._search.storage_path)
+            if is_trial(self._search.name, name):
+                self._attempt(partial(remove_trial, kept=kept[name]), self._folder(name))
 
     def _names(self, folder: str) -> list[str]:
         found: list[str] = []
@@ -282,8 +276,3 @@ class Checkpoints:
 
     def _folder(self, trial_id: str) -> str:
         return storage.join(self._search.storage_path, trial_id)
-
-    def _is_mine(self, name: str) -> bool:
-        """Whether a folder is a trial's, and not something that a user keeps beside them."""
-        number = name.removeprefix(f"{self._search.name}-")
-        return name in (UNTUNED, PROBE) or (number != name and number.isdigit())

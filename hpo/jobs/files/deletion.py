@@ -1,19 +1,32 @@
-"""Deletion of a job's files, beside its record."""
+"""Deletion of a job's files, beside its record: of those that the job wrote, and no others."""
 
 from __future__ import annotations
 
 import socket
-from contextlib import suppress
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from hpo.jobs.files.folder import is_of
+from hpo.jobs.files.folder import COPIES, DRIVER_LOG, MARK, is_of, is_trial
+from hpo.jobs.files.inputs import remove_copies
 from hpo.record import JobRow, is_held
 from trainers import storage
+from trainers.checkpoint import PROFILES, TRACE_ENDING, remove_trial
+from trainers.cluster.reach import PREFIX
 from trainers.errors import ConfigurationError, DataError
 from trainers.home import home
-from trainers.script import logs_folder
+from trainers.script import remove_logs
+
+
+@dataclass(frozen=True, slots=True)
+class _Trials(Container[str]):
+    """The ids that trials of a job may have."""
+
+    job: str
+
+    def __contains__(self, name: object) -> bool:
+        return is_trial(self.job, str(name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,15 +34,15 @@ class Files:
     """The files of one job that can be removed from here.
 
     Args:
+        job: the job's name.
         folder: where its models and copies of data are, or an empty string where they are on another machine.
-        log: its driver's log, if that is on this machine.
-        output: the folder of what its trials' programs printed on this machine, which may not be there.
+        log_folder: of its driver's log, if that is on this machine and not in `folder`; else an empty string.
         elsewhere: what is left alone, on another machine or without this job's mark, in words; empty where nothing is.
     """
 
+    job: str
     folder: str
-    log: Path | None
-    output: Path
+    log_folder: str
     elsewhere: str
 
     @classmethod
@@ -45,32 +58,76 @@ class Files:
             if there
             else f"models in {folder} on {host}, which stay there"
         )
-        output = Path(logs_folder(), job.name)
-        driver = Path(log) if log and here else None
-        return cls(folder=folder if own else "", log=driver, output=output, elsewhere="" if own else left)
+        logs = str(Path(log).parent) if log and here else ""
+        return cls(
+            job=job.name,
+            folder=folder if own else "",
+            log_folder=logs if logs and logs != folder and _is_of(logs, job) else "",
+            elsewhere="" if own else left,
+        )
 
     @property
     def text(self) -> str:
         """Their description for people."""
         return self.elsewhere or f"its files in {storage.shown(self.folder)}"
 
-    def remove(self) -> None:
-        """Removes them; that they are gone already is no error.
+    def remove(self) -> list[str]:
+        """Removes what the job wrote, and the folders that are empty then; that it is gone already is no error.
+
+        Returns:
+            What else is in its folders, and stays there: paths and URIs of files that the job did not write, or of
+            folders with such files.
 
         Raises:
-            DataError: they are there and cannot be removed.
+            DataError: a file is there and cannot be removed.
         """
+        left = []
+        for folder in filter(None, (self.folder, self.log_folder)):
+            self._remove_in(folder)
+            left += [storage.join(folder, name) for name in storage.names(folder)]
         if self.folder:
-            storage.delete_folder(self.folder)
-        if self.log is not None:
-            storage.delete(str(self.log))
-            with suppress(OSError):  # Another store's job of that name may have its files there.
-                self.log.parent.rmdir()
-        if self.folder and self.output.is_dir():
-            for each in self.output.glob("*.log"):
-                storage.delete(str(each))
-            with suppress(OSError):  # It holds what is none of the job's.
-                self.output.rmdir()
+            remove_logs(self.job, _Trials(self.job))
+        return left
+
+    def _remove_in(self, folder: str) -> None:
+        """Removes what the job wrote in one of its folders, the mark last, so that another try knows the folder."""
+        held = storage.names(folder)
+        if MARK not in held:
+            return
+        for name in held:
+            uri = storage.join(folder, name)
+            if is_trial(self.job, name):
+                remove_trial(uri)
+            elif name == COPIES:
+                remove_copies(folder)
+            elif name == PROFILES:
+                self._remove_traces(uri)
+            elif name == DRIVER_LOG or storage.drafted(name) == MARK or name.startswith(PREFIX):
+                storage.delete(uri)
+        storage.delete(storage.join(folder, MARK))
+        storage.delete_if_empty(folder)
+
+    def _remove_traces(self, folder: str) -> None:
+        if storage.is_link(folder):
+            return
+        for name in storage.names(folder):
+            trial, ending, _ = (storage.drafted(name) or name).partition(TRACE_ENDING)
+            if ending and is_trial(self.job, trial):
+                storage.delete(storage.join(folder, name))
+        storage.delete_if_empty(folder)
+
+
+def left_text(left: list[str]) -> str:
+    """Say which files were not deleted with a job; empty where there are none.
+
+    Args:
+        left: as `Files.remove` returns them.
+    """
+    if not left:
+        return ""
+    shown = ", ".join(storage.shown(each) for each in left[:5])
+    more = f" and {len(left) - 5} more" if len(left) > 5 else ""
+    return f"left in place, since the job did not write it: {shown}{more}"
 
 
 def _is_of(folder: str, job: JobRow) -> bool:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from hpo.record import JobRow
+from hpo.search import PROBE, UNTUNED
 from trainers import storage
 from trainers.checking import some_of
 from trainers.errors import ConfigurationError, DataError, StorageError
+from trainers.home import home
 
 MARK = ".warmband-job.json"
 """Name of the mark: a file that names the job by what no other has."""
@@ -23,6 +27,9 @@ COPIES = "inputs"
 
 DRIVER_LOG = "driver.log"
 """Name of the file in it with the output of a driver in the background, in job folders within `WARMBAND_HOME`."""
+
+OWN_FOLDERS = ("serve", "logs", "models", "data", "checks", "runs")
+"""Names of the folders in `WARMBAND_HOME` that hold no job's folder."""
 
 CLAIMED = "claimed"
 """Key of a job's summary: whether a driver has made its folder."""
@@ -39,11 +46,36 @@ def check_free(folder: str, name: str) -> None:
         ConfigurationError: it holds files of another job, or of anybody.
         DataError: it cannot be looked at.
     """
+    if (own := _own_of_home(folder)) is not None:
+        raise ConfigurationError(
+            f"{folder!r} is to be the job's folder, and {str(own)!r} is for Warmband's own files; give another "
+            "storage_path, or leave it out"
+        )
     held = storage.names(folder)
     if MARK in held:
         raise _taken(folder, name, _read(folder))
-    if foreign := _foreign_names(held):
-        raise _foreign(folder, foreign)
+    if held:
+        raise _foreign(folder, held)
+
+
+def _own_of_home(folder: str) -> Path | None:
+    """Return the folder of Warmband's own files that a job's folder would be, or be in; None where there is none."""
+    path = storage.local_path(folder)
+    if path is None:
+        return None
+    place, at_home = Path(os.path.realpath(path)), Path(os.path.realpath(home()))
+    if place == at_home or place in at_home.parents:
+        return at_home
+    if at_home not in place.parents:
+        return None
+    first, *rest = place.relative_to(at_home).parts
+    return None if rest and first not in OWN_FOLDERS else at_home / first
+
+
+def is_trial(job: str, name: str) -> bool:
+    """Return whether a name is that of a trial of a job, or of the folder of its checkpoints."""
+    number = name.removeprefix(f"{job}-")
+    return name in (UNTUNED, PROBE) or (number != name and number.isdigit())
 
 
 def was_claimed(job: JobRow) -> bool:
@@ -71,8 +103,8 @@ def claim(folder: str, job: JobRow, *, begun: bool) -> None:
             raise _taken(folder, job.name, mark)
         return
     if not begun:
-        if foreign := _foreign_names(held):
-            raise _foreign(folder, foreign)
+        if held:
+            raise _foreign(folder, held)
         storage.make_folder(folder)
     elif not storage.is_there(folder):
         raise StorageError(
@@ -85,20 +117,13 @@ def claim(folder: str, job: JobRow, *, begun: bool) -> None:
 
 
 def is_of(folder: str, job: JobRow) -> bool:
-    """Return whether a folder is a job's own: it bears the job's mark, or holds only what a job writes before its mark.
+    """Return whether a folder is a job's own: it bears the job's mark, or holds nothing.
 
     Raises:
         DataError: it cannot be looked at.
     """
     held = storage.names(folder)
-    if MARK in held:
-        return bool(_read(folder).get("id") == job.spec.get(FOLDER_ID, ""))
-    return not _foreign_names(held)
-
-
-def _foreign_names(held: Sequence[str]) -> list[str]:
-    """Return the names in an unmarked folder that no job wrote: a job writes only these two before its mark."""
-    return [name for name in held if name not in (COPIES, DRIVER_LOG)]
+    return bool(_read(folder).get("id") == job.spec.get(FOLDER_ID, "")) if MARK in held else not held
 
 
 def _read(folder: str) -> dict[str, Any]:

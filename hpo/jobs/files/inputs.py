@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import math
+import re
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
@@ -44,6 +45,9 @@ logger = logging.getLogger(__name__)
 
 OF_COLUMNS = ("categorical", "drop", "keep", "missing")
 """Arguments of `Channel.of` that say how columns are read, as `reopened_with` has them."""
+
+_COPY = re.compile(r".+-(None|[0-9a-f]{8,})\.npz")
+"""Names of copies: a channel's name and the digest of its rows."""
 
 _SAID = "said_"
 _SPARSE = "sparse_"
@@ -134,7 +138,7 @@ class Copying:
 
 
 def remove_copies(folder: str) -> None:
-    """Removes the copies of a job that needs them no more.
+    """Removes the copies of a job that needs them no more; what else is in their folder stays.
 
     Args:
         folder: the job's.
@@ -142,7 +146,13 @@ def remove_copies(folder: str) -> None:
     Raises:
         DataError: they are there and cannot be removed.
     """
-    storage.delete_folder(storage.join(folder, COPIES))
+    copies = storage.join(folder, COPIES)
+    if storage.is_link(copies):
+        return
+    for name in storage.names(copies):
+        if _COPY.fullmatch(storage.drafted(name) or name):
+            storage.delete(storage.join(copies, name))
+    storage.delete_if_empty(copies)
 
 
 # ---- out of the record

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import psutil
 import sqlalchemy as sa
 
-from hpo.jobs.files import remove_copies
+from hpo.jobs.files import Files, claim, was_claimed
 from hpo.jobs.launch import supervisor
 from hpo.jobs.launch.ray_jobs import ADDRESS_VARIABLES, JobsServer
 from hpo.notices import announce_apart
@@ -111,6 +111,7 @@ def start(
         before = opened.job(name)
         try:
             if server is None:
+                _claim_log_folder(before)
                 pid = supervisor.start(name, store, arguments)
                 where = f"in the background, as process {pid}; its log is {supervisor.log_file(name)}"
                 failed = partial(supervisor.failure, name, pid)
@@ -119,11 +120,21 @@ def start(
                 where, failed = f"as Ray job {submission} on {server.address}", partial(server.failure, submission)
         except WarmbandError:
             if not resume:  # Nothing was run: the name is free again.
-                copies = partial(remove_copies, storage.join(before.spec["storage_path"], name))
-                opened.delete_job(name, copies, why="it could not be started")
+                opened.delete_job(name, Files.of(before).remove, why="it could not be started")
             raise
         begun = _wait_until_driven(opened, before, failed)
     return where if begun else f"{where}; it has not begun after {START_SECONDS:g} s"
+
+
+def _claim_log_folder(job: JobRow) -> None:
+    """Marks the folder of the driver's log as the job's; it is the folder of its models, where nobody named another.
+
+    Raises:
+        ConfigurationError, StorageError: see `claim`.
+    """
+    folder = str(supervisor.log_file(job.name).parent)
+    models = storage.join(job.spec["storage_path"], job.name)
+    claim(folder, job, begun=folder == models and was_claimed(job))
 
 
 def start_apart(

@@ -14,6 +14,8 @@ from typing import Literal, TypeAlias
 
 import psutil
 
+from trainers.deletion import delete_file
+
 State: TypeAlias = Literal["DEPLOYING", "RUNNING", "DEPLOY_FAILED"]
 """Ray Serve's words."""
 
@@ -95,7 +97,7 @@ class DeploymentFiles:
 
     def drop(self, name: str) -> None:
         """Forgets one."""
-        (self._folder / f"{name}.json").unlink(missing_ok=True)
+        delete_file(self._folder / f"{name}.json")
 
     def log(self, name: str) -> Path:
         """What the process of a deployment prints."""

@@ -14,6 +14,7 @@ from hpo.sagemaker import add_trial, stop_trial
 from hpo.serve.errors import RefusedError, json_response
 from hpo.serve.rest.reading import JobName, TrialName, service_of
 from hpo.serve.starting import start
+from trainers import storage
 
 router = APIRouter(tags=["act"])
 
@@ -111,16 +112,18 @@ async def delete(
     job: JobName,
     keep_files: Annotated[bool, Query(description="Leave models, copies of data and the log.")] = False,
 ) -> Response:
-    """Deletes a job that is over: its record, and its files."""
+    """Deletes a job that is over: its record, and its files. `left` names what else was in its folder, and stays."""
     from hpo.jobs import Files, check_over
+
+    left: list[str] = []
 
     def call(store: Store) -> None:
         row = store.job(job)
         check_over(row)
-        store.delete_job(job, (lambda: None) if keep_files else Files.of(row).remove)
+        store.delete_job(job, (lambda: None) if keep_files else lambda: left.extend(Files.of(row).remove()))
 
     await service_of(request).act(request.state.who, job, call)
-    return json_response({"job": job, "deleted": True})
+    return json_response({"job": job, "deleted": True, "left": [storage.shown(each) for each in left]})
 
 
 async def body_of(request: Request) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.support.stored_job import stored_job
 from trainers import storage
+from trainers.checkpoint import remove_trial
 
 
 def test_a_folder_s_life(s3: str) -> None:
@@ -13,12 +14,14 @@ def test_a_folder_s_life(s3: str) -> None:
     assert storage.names(job) == ["job-000", "job-001"]
     for _ in range(2):
         storage.delete(storage.join(job, "job-000", "000001"))
-        storage.delete_folder(storage.join(job, "job-001"))
+        remove_trial(storage.join(job, "job-001"))
     assert storage.names(job) == ["job-000"]
     assert storage.names(storage.join(job, "job-000")) == ["000003"]
     storage.write(storage.join(job, "job-000", "000003"), b"")
     assert storage.read(storage.join(job, "job-000", "000003")) == b""
-    storage.delete_folder(job)
+    assert not storage.delete_if_empty(job)
+    remove_trial(storage.join(job, "job-000"))
+    assert storage.delete_if_empty(job)
     assert storage.names(job) == []
 
 

@@ -34,10 +34,12 @@ def test_a_folder_s_life(google: GoogleStorage) -> None:
     assert storage.names(job) == ["job-000", "job-001"]
     for _ in range(2):
         storage.delete(storage.join(job, "job-000", "000001"))
-        storage.delete_folder(storage.join(job, "job-001"))
+        checkpoint.remove_trial(storage.join(job, "job-001"))
     assert storage.names(job) == ["job-000"]
     assert storage.names(storage.join(job, "job-000")) == ["000003"]
-    storage.delete_folder(job)
+    assert not storage.delete_if_empty(job)
+    checkpoint.remove_trial(storage.join(job, "job-000"))
+    assert storage.delete_if_empty(job)
     assert storage.names(job) == []
     assert not storage.is_there(job)
 

@@ -84,7 +84,7 @@ def test_a_part_that_is_cut_or_gone_is_seen_and_one_that_changed_is_named(job: s
 
 def test_what_earlier_workers_left_in_its_folder_goes_when_it_is_sealed(job: str) -> None:
     uri = storage.join(job, "job-003", "000009")
-    for left in ("rank-2", ".rank-0.draft"):
+    for left in ("rank-2", f".rank-0.{'0' * 32}"):
         checkpoint.save_part(uri, left, b"of a gang of three that was lost")
     of_several(uri)
     assert storage.names(uri) == sorted([MANIFEST, *PARTS])
@@ -94,11 +94,12 @@ def test_a_removal_that_breaks_off_leaves_nothing_that_looks_whole(job: str, mon
     uri = storage.join(job, "job-003", "000009")
     manifest = of_several(uri)
 
-    def dies(folder: str) -> None:
+    def dies(uri: str) -> None:
         raise KeyboardInterrupt
 
+    delete = storage.delete
     with monkeypatch.context() as broken:
-        broken.setattr(storage, "delete_folder", dies)
+        broken.setattr(storage, "delete", lambda uri: delete(uri) if MANIFEST in uri else dies(uri))
         with pytest.raises(KeyboardInterrupt):
             checkpoint.remove(uri)
     assert storage.names(uri) == sorted(PARTS)

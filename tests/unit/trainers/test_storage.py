@@ -106,8 +106,11 @@ def test_what_is_removed_is_gone_and_may_be_removed_again(place: str) -> None:
     for _ in range(2):
         storage.delete(storage.join(place, "trial", "000001"))
     assert storage.names(storage.join(place, "trial")) == ["000003"]
+    assert not storage.delete_if_empty(storage.join(place, "trial"))
+    assert storage.names(storage.join(place, "trial")) == ["000003"]
+    storage.delete(storage.join(place, "trial", "000003"))
     for _ in range(2):
-        storage.delete_folder(storage.join(place, "trial"))
+        assert storage.delete_if_empty(storage.join(place, "trial"))
     assert storage.names(place) == []
     assert storage.names(storage.join(place, "never")) == []
 
@@ -117,8 +120,8 @@ def test_what_cannot_be_removed_says_why(tmp_path: Path) -> None:
     with refuses(DataError, field=str(tmp_path / "folder"), value=os.strerror(errno.EISDIR)):
         storage.delete(str(tmp_path / "folder"))
     (tmp_path / "file").touch()
-    with refuses(DataError, field=str(tmp_path / "file"), value=os.strerror(errno.ENOTDIR)):
-        storage.delete_folder(str(tmp_path / "file"))
+    assert not storage.delete_if_empty(str(tmp_path / "file"))
+    assert (tmp_path / "file").exists()
 
 
 def test_a_path_that_can_be_written_is_left_as_it_was(place: str, tmp_path: Path) -> None:

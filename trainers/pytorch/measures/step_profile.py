@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import gzip
 import logging
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from trainers.checkpoint import PROFILES, TRACE_ENDING
+from trainers.deletion import temporary_folder
 from trainers.errors import WarmbandError
 from trainers.gangs import Assignment
 from trainers.pytorch.measures.communication import WAITING, Communication
@@ -105,8 +105,8 @@ class StepProfile:
         self._running = self._communication.named = True
 
     def _trace(self) -> bytes:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "trace.json"
+        with temporary_folder() as folder:
+            path = folder / "trace.json"
             self._profile.export_chrome_trace(str(path))
             return gzip.compress(path.read_bytes())
 
@@ -115,7 +115,7 @@ def trace_of(checkpoint: str) -> str:
     """Where a trial's trace stands: in a folder of its job, since a trial's own goes with checkpoints that do."""
     place, mark, options = checkpoint.partition("?") if "://" in checkpoint else (checkpoint, "", "")
     job, trial, _ = place.rsplit("/", 2)
-    return f"{job}/profiles/{trial}.json.gz{mark}{options}"
+    return f"{job}/{PROFILES}/{trial}{TRACE_ENDING}{mark}{options}"
 
 
 def _at_work() -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels import QID, WEIGHT, Coding, Table, framed, from_parts_of, is_sparse, joined, parts_of, unframed
+from trainers.deletion import delete_file
 from trainers.errors import StorageError
 from trainers.xgboost.matrices.categories import as_xgboost_takes
 
@@ -117,7 +118,7 @@ class Spooled:
     def forget(self) -> None:
         """Removes the features from disk, where no other matrix will be made of them."""
         for number in range(len(self._lengths)):
-            self._features(number).unlink(missing_ok=True)
+            delete_file(self._features(number))
 
     def _features(self, number: int) -> Path:
         return self._folder / f"{number}.{'npz' if self._sparse else 'npy'}"

@@ -6,9 +6,7 @@ import hashlib
 import io
 import json
 import re
-import shutil
 import tarfile
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -31,6 +29,7 @@ from hpo.serve.aws.creating.settings import (
 from hpo.serve.aws.creating.tables import LENGTH, Instance, Tables
 from hpo.serve.aws.errors import ServiceError, invalid
 from trainers import Channel, Folder, ScriptTrainer, XGBoostTrainer, storage
+from trainers.deletion import temporary_folder
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.home import home
 from trainers.trainer import Trainer
@@ -239,14 +238,10 @@ def _source(uri: str) -> str:
     folder = home() / "serve" / "sources" / hashlib.blake2b(packed, digest_size=16).hexdigest()
     if folder.is_dir():
         return str(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=".unpacked-", dir=folder.parent))
-    try:
+    with temporary_folder(folder.parent, prefix=".unpacked-") as draft:
         _unpack(packed, uri, draft)
         with suppress(OSError):  # Another request was faster.
             draft.rename(folder)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
     return str(folder)
 
 

@@ -42,5 +42,5 @@ def test_acts_bear_the_token_s_name(store: Store, client: TestClient, tokens: di
         ("trial_added", "actor", "REST"),
         ("stopped", "actor", "REST"),
     ]
-    assert client.delete("/api/jobs/bank", headers=headers).json() == {"job": "bank", "deleted": True}
+    assert client.delete("/api/jobs/bank", headers=headers).json() == {"job": "bank", "deleted": True, "left": []}
     assert [row.name for row in store.jobs()] == ["open"]

@@ -153,7 +153,7 @@ def test_a_job_that_keeps_all_keeps_each_trial_s_last(writer, tmp_path):
     assert totals["kept"] == len(lasts) + 1
 
 
-def test_a_job_without_a_checkpoint_leaves_no_folder(writer, tmp_path):
+def test_a_trial_without_a_checkpoint_leaves_no_folder(writer, tmp_path):
     def broken(assignment: Assignment, step: int) -> float:
         storage.write(assignment.save_to, b"too early")
         raise RuntimeError("boom")
@@ -162,7 +162,7 @@ def test_a_job_without_a_checkpoint_leaves_no_folder(writer, tmp_path):
     keeper = Checkpoints(replace(SEARCH, storage_path=str(folder)), writer.flush)
     simulate(curve=broken, record=JobRecord(writer, METRIC, (), keeper), storage_path=str(folder))
     assert keeper.close(sweep=True) == {"kept": 0, "kept_bytes": 0, "written_bytes": 0}
-    assert not folder.exists()
+    assert list(folder.iterdir()) == []
 
 
 def end(keeper: Checkpoints, folder: Path, number: int, value: float) -> Path:
@@ -215,13 +215,13 @@ def test_of_several_files_the_manifest_goes_first(tmp_path, monkeypatch):
     run = a_run(0, math.nan, 3, checkpoint=str(tmp_path / "job-000" / "000003"))
     parts = [checkpoint.save_part(run.checkpoint, name, b"half a model") for name in ("rank-0", "rank-1")]
     run.manifest = checkpoint.seal(run.checkpoint, parts)
-    left, delete_folder = [], storage.delete_folder
+    left, delete = [], storage.delete
 
     def seen(uri: str) -> None:
+        delete(uri)
         left.append(sorted(path.name for path in tmp_path.rglob("*") if path.is_file()))
-        delete_folder(uri)
 
-    monkeypatch.setattr(storage, "delete_folder", seen)
+    monkeypatch.setattr(storage, "delete", seen)
     run.trial.set_status(Trial.TERMINATED)
     keeper.trial(run)
     keeper.recorded()
@@ -234,7 +234,7 @@ def test_what_cannot_be_removed_is_one_warning_and_the_job_goes_on(tmp_path, mon
     def refuse(uri: str) -> None:
         raise DataError(f"{uri!r} cannot be removed: Permission denied")
 
-    monkeypatch.setattr(storage, "delete_folder", refuse)
+    monkeypatch.setattr(storage, "delete", refuse)
     keeper = Checkpoints(replace(SEARCH, storage_path=str(tmp_path)), lambda: None, num_to_keep=1)
     with caplog.at_level(logging.WARNING):
         for number in range(5):
@@ -245,7 +245,7 @@ def test_what_cannot_be_removed_is_one_warning_and_the_job_goes_on(tmp_path, mon
 
 def test_closing_gives_up_at_its_deadline_and_says_where_to_look(tmp_path, monkeypatch, caplog):
     stuck = threading.Event()
-    monkeypatch.setattr(storage, "delete_folder", lambda uri: stuck.wait(300))
+    monkeypatch.setattr(storage, "delete", lambda uri: stuck.wait(300))
     keeper = Checkpoints(replace(SEARCH, storage_path=str(tmp_path)), lambda: None, num_to_keep=1)
     for number in range(3):
         end(keeper, tmp_path, number, number / 10)

@@ -1,0 +1,198 @@
+"""The file of a record in SQLite, watched by a job's driver: whether it is still the one that the driver writes to.
+
+SQLite goes on with a file that was removed or replaced, and with a write-ahead log that was: all that is written then
+is lost with the process, without an error.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, Self
+
+import sqlalchemy as sa
+
+from hpo.record import tables
+from trainers.errors import WarmbandError
+from trainers.home import home
+
+AWAY_SECONDS = 60.0
+"""How long a file that is not there is waited for: its disk may come back, or who moved it may put it back."""
+
+_LOGS = ("-wal", "-shm")
+"""Endings of the names of the files that SQLite keeps beside a record that is open: its log, and the log's index."""
+
+
+class FileAwayError(WarmbandError):
+    """The record's file is not there now, and may come back."""
+
+
+class FileLostError(WarmbandError):
+    """The record's file is not the one that was opened, or will not come back: what is written to it is lost."""
+
+
+class RecordFile:
+    """The file that an engine's connections write to, as it is when this is made; make it with `of`.
+
+    Args:
+        engine: of SQLite; one of its connections is open.
+        path: of the file.
+    """
+
+    def __init__(self, engine: sa.Engine, path: str) -> None:
+        self._engine, self.path = engine, Path(path).absolute()
+        self._real = Path(os.path.realpath(path))
+        self._file = _identity(self.path)
+        self._opened: object = None
+        self._logs: dict[str, tuple[int, int] | None] = {}
+        self._gone_at: float | None = None
+        self._note_logs()
+
+    @classmethod
+    def of(cls, engine: sa.Engine) -> Self | None:
+        """The file of an engine's record; None where the record is in no file of a known path."""
+        path = engine.url.database
+        if engine.dialect.name != "sqlite" or not path or path.startswith("file:"):
+            return None
+        return cls(engine, path)
+
+    def check(self) -> None:
+        """See that the file is the one that was opened. It costs three looks at the disk.
+
+        Raises:
+            FileAwayError: there is none; it may come back.
+            FileLostError: there is another, or no log of it; or there is none for `AWAY_SECONDS`.
+        """
+        now = _identity(self.path)
+        if now is None:
+            first, self._gone_at = self._gone_at, self._gone_at or time.monotonic()
+            if first is not None and time.monotonic() - first > AWAY_SECONDS:
+                raise FileLostError(f"is not there any more, for {AWAY_SECONDS:g} s now")
+            raise FileAwayError(f"{self.path} is not there any more: was it moved or removed, or its disk unmounted?")
+        self._gone_at = None
+        if now != self._file:
+            raise FileLostError("was replaced by another file")
+        if self._opened is not self._engine.pool:  # All connections were closed since, and SQLite removed its logs.
+            self._note_logs()
+        for ending, known in self._logs.items():
+            if known is not None and _identity(self._log(ending)) != known:
+                raise FileLostError(f"has lost {self._log(ending).name}, which SQLite keeps beside it")
+
+    def save(self, job: str, lease: str, write: Callable[[sa.Connection], None]) -> Path:
+        """Copy the record as its open connections have it into a new file beside it, or where there is room.
+
+        SQLite writes the log into the file when the last connection is closed, and the file may be a backup by then
+        that somebody copied into it. So a log that nobody else can find is emptied.
+
+        Args:
+            job: the job that is driven.
+            lease: the lease under which it is; a connection that does not know it is to another file.
+            write: is given a connection to the copy, for what still waits to be written.
+
+        Returns:
+            The file.
+
+        Raises:
+            OSError, sqlite3.Error, sqlalchemy.exc.SQLAlchemyError, ValueError: nothing could be saved.
+        """
+        with closing(self._engine.raw_connection()) as connection:
+            source: Any = connection.driver_connection
+            try:
+                found = source.execute("SELECT lease FROM jobs WHERE name = ?", [job]).fetchone()
+                if found is None or found[0] != lease:
+                    raise ValueError(
+                        "its connection was closed, and the record that is there does not know this driver"
+                    )
+                return self._copied(source, job, write)
+            finally:
+                log = self._logs[_LOGS[0]]
+                if log is not None and _identity(self._log(_LOGS[0])) != log and not _emptied(log):
+                    _leave_open(source)
+                    connection.detach()
+
+    def _copied(self, source: sqlite3.Connection, job: str, write: Callable[[sa.Connection], None]) -> Path:
+        name = f"{self.path.name}.saved-{job}-{time.strftime('%Y%m%d-%H%M%S')}"
+        problem: Exception | None = None
+        for folder in (self.path.parent, home(), Path(tempfile.gettempdir())):
+            try:
+                copy = _new_file(folder, name)
+                with closing(sqlite3.connect(copy)) as goal:
+                    source.backup(goal)
+                    (found,) = goal.execute("PRAGMA quick_check(1)").fetchone()
+                    if found != "ok":
+                        raise ValueError(f"what its connection reads is damaged: {found}")
+                engine = sa.create_engine(f"sqlite:///{copy}")
+                try:
+                    with engine.begin() as connection:
+                        write(connection)
+                finally:
+                    engine.dispose()
+                return copy
+            except (OSError, sqlite3.Error, sa.exc.SQLAlchemyError) as error:
+                problem = problem or error
+        assert problem is not None, "one folder was tried"
+        raise problem
+
+    def _note_logs(self) -> None:
+        self._opened = self._engine.pool
+        self._logs = {ending: _identity(self._log(ending)) for ending in _LOGS}
+
+    def _log(self, ending: str) -> Path:
+        return self._real.with_name(self._real.name + ending)
+
+
+def stopped(connection: sa.Connection, job: str, reason: str) -> None:
+    """Write into a saved copy that a job is stopped and that nobody drives it; one that has ended stays as it is."""
+    there = tables.JOBS.c.name == job
+    connection.execute(sa.update(tables.JOBS).where(there).values(lease=""))
+    under_way = tables.JOBS.c.status.in_(("InProgress", "Stopping"))
+    ended = {"status": "Stopped", "reason": reason, "ended_at": time.time()}
+    connection.execute(sa.update(tables.JOBS).where(there, under_way).values(ended))
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return the device and the number of the file at a path; None where there is none."""
+    with suppress(OSError):
+        found = os.stat(path)
+        return found.st_dev, found.st_ino
+    return None
+
+
+def _emptied(file: tuple[int, int]) -> bool:
+    """Empty a file that this process has open and that may have no name any more; return whether it is.
+
+    SQLite then cannot read what it would write from there. The file is not opened here: to close it would give up the
+    locks that the process has on it.
+    """
+    with suppress(OSError):  # There is no /proc on this system.
+        for name in os.listdir("/proc/self/fd"):
+            with suppress(OSError):
+                found = os.fstat(int(name))
+                if (found.st_dev, found.st_ino) == file:
+                    os.ftruncate(int(name), 0)
+                    return True
+    return False
+
+
+def _leave_open(connection: sqlite3.Connection) -> None:
+    """Keep a connection open until the process is gone, also while Python closes what is left at its end.
+
+    From Python 3.12 on, `Connection.setconfig(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE)` does it, too.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+
+def _new_file(folder: Path, name: str) -> Path:
+    """Make an empty file that its owner alone may read, under a name that is free."""
+    for number in range(1, 100):
+        path = folder / (name if number == 1 else f"{name}-{number}")
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            return path
+    raise FileExistsError(f"{folder / name} and 98 others are there")

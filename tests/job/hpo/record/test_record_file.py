@@ -1,0 +1,228 @@
+"""A record in SQLite whose file is removed, moved, replaced or left without its log while a job is driven."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hpo.record import record_file
+from hpo.record.store import JobWriter, Store, TrialRow
+from tests.support.refusals import mentions, missing_names
+from tests.support.rows import job, report, sqlite_url, until
+from trainers.errors import RecordLostError, WarmbandError
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """That of the record, with one job."""
+    with Store(sqlite_url(tmp_path)) as store:
+        store.create_job(job())
+    return tmp_path / "store.db"
+
+
+def begin(store: Store) -> JobWriter:
+    writer = store.writer("bank")
+    writer.trial(TrialRow(job="bank", trial_id="t0", number=0))
+    writer.report(*(report(step) for step in range(1, 6)))
+    writer.job(status="InProgress")
+    writer.flush()
+    return writer
+
+
+def lost(writer: JobWriter) -> RecordLostError:
+    """The error that the writer's next caller gets, once it has noticed."""
+    writer.report(report(6))
+    with pytest.raises(RecordLostError) as raised:
+        writer.flush()
+    with pytest.raises(RecordLostError):
+        writer.report(report(7))
+    with pytest.raises(RecordLostError):
+        writer.close()
+    return raised.value
+
+
+def saved_in(folder: Path) -> Path:
+    (saved,) = folder.glob("store.db.saved-bank-*")
+    return saved
+
+
+def check_saved(saved: Path, status: str = "Stopped") -> None:
+    """All that was recorded, and what waited, is in the copy, in which the job can be resumed."""
+    assert saved.stat().st_mode & 0o777 == 0o600
+    with Store(f"sqlite:///{saved}") as store:
+        row = store.job("bank")
+        assert (row.status, row.lease) == (status, "")
+        assert [each.step for each in store.reports("bank")] == [1, 2, 3, 4, 5, 6]
+        with store.writer("bank"):
+            pass
+
+
+def removed(file: Path) -> None:
+    file.unlink()
+
+
+def removed_with_its_logs(file: Path) -> None:
+    for path in file.parent.glob("store.db*"):
+        path.unlink()
+
+
+def replaced(file: Path) -> None:
+    with sqlite3.connect(file.with_name("backup.db")) as backup:
+        backup.execute("CREATE TABLE another (number)")
+    backup.close()
+    os.replace(file.with_name("backup.db"), file)
+
+
+def without(ending: str) -> Callable[[Path], None]:
+    def act(file: Path) -> None:
+        file.with_name(f"store.db{ending}").unlink()
+
+    act.__name__ = f"without{ending}"
+    return act
+
+
+@pytest.mark.parametrize(
+    "act", [removed, removed_with_its_logs, replaced, without("-wal"), without("-shm")], ids=lambda act: act.__name__
+)
+def test_a_driver_notices_saves_its_state_and_ends(
+    file: Path, act: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_file, "AWAY_SECONDS", 0.3)
+    with Store(sqlite_url(file.parent)) as store:
+        writer = begin(store)
+        act(file)
+        error = lost(writer)
+    saved = saved_in(file.parent)
+    mentions(str(error), str(file), str(saved), "hpo resume bank")
+    check_saved(saved)
+
+
+def test_it_notices_without_anything_to_write(file: Path) -> None:
+    with Store(sqlite_url(file.parent)) as store:
+        writer = begin(store)
+        replaced(file)
+        until(lambda: writer.lost_lease)
+        with pytest.raises(RecordLostError):
+            writer.close()
+
+
+def test_a_saved_record_goes_on_in_the_place_of_the_lost_one(file: Path) -> None:
+    with Store(sqlite_url(file.parent)) as store:
+        writer = begin(store)
+        replaced(file)
+        lost(writer)
+    for path in file.parent.glob("store.db-*"):
+        path.unlink()
+    os.replace(saved_in(file.parent), file)
+    with Store(sqlite_url(file.parent)) as store, store.writer("bank") as writer:
+        assert store.job("bank").status == "Stopped"
+        mentions(store.job("bank").reason, str(file))
+        writer.report(report(7))
+        writer.flush()
+        assert len(store.reports("bank")) == 7
+
+
+def test_the_documented_way_to_put_a_backup_back_with_a_driver_at_work(file: Path) -> None:
+    """It says that no job may run; one that does loses nothing, and leaves the backup as it was put there."""
+    backup = file.with_name("backup.db")
+    with Store(sqlite_url(file.parent)) as store:
+        writer = begin(store)
+        with sqlite3.connect(file) as connection:
+            connection.execute("VACUUM INTO ?", [str(backup)])
+        connection.close()
+        writer.report(report(6))
+        writer.flush()
+        before = backup.read_bytes()
+        shutil.copyfile(backup, file)  # As `cp` does: into the file that is there.
+        for ending in ("-wal", "-shm"):
+            file.with_name(f"store.db{ending}").unlink()
+        until(lambda: writer.lost_lease)
+        with pytest.raises(RecordLostError) as raised:
+            writer.flush()
+        with pytest.raises(RecordLostError):
+            writer.close()
+    assert "hpo resume bank" in str(raised.value)
+    assert file.read_bytes() == before, "the backup is not written over"
+    with Store(sqlite_url(file.parent)) as store:
+        assert [each.step for each in store.reports("bank")] == [1, 2, 3, 4, 5]
+
+
+def test_a_file_that_was_moved_and_comes_back_is_gone_on_with(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    aside = file.with_name("aside.db")
+    with Store(sqlite_url(file.parent)) as store:
+        writer = begin(store)
+        file.rename(aside)
+        writer.report(report(6))
+        with pytest.raises(WarmbandError) as raised:
+            writer.flush(1.0)
+        mentions(str(raised.value), str(file))
+        assert not isinstance(raised.value, RecordLostError)
+        assert not missing_names(caplog.text, "bank", str(file), "moved")
+        aside.rename(file)
+        writer.flush()
+        writer.close()
+        assert [each.step for each in store.reports("bank")] == [1, 2, 3, 4, 5, 6]
+    assert not list(file.parent.glob("*.saved-*"))
+
+
+def test_a_folder_that_is_gone_is_saved_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_file, "AWAY_SECONDS", 0.3)
+    monkeypatch.setenv("WARMBAND_HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "disk").mkdir()
+    with Store(sqlite_url(tmp_path / "disk")) as store:
+        store.create_job(job())
+        writer = begin(store)
+        shutil.rmtree(tmp_path / "disk")
+        error = lost(writer)
+    saved = saved_in(tmp_path / "home")
+    mentions(str(error), str(saved))
+    check_saved(saved)
+
+
+def test_what_cannot_be_saved_is_said(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(folder: Path, name: str) -> Path:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(record_file, "_new_file", refuse)
+    with Store(sqlite_url(file.parent)) as store:
+        writer = begin(store)
+        replaced(file)
+        error = lost(writer)
+    mentions(str(error), os.strerror(28), "hpo resume bank")
+
+
+def test_a_job_that_ended_meanwhile_stays_as_it_ended(file: Path) -> None:
+    with Store(sqlite_url(file.parent)) as store:
+        writer = begin(store)
+        replaced(file)
+        writer.report(report(6))
+        writer.job(status="Completed")
+        with pytest.raises(RecordLostError):
+            writer.close()
+    check_saved(saved_in(file.parent), status="Completed")
+
+
+def test_a_database_that_failed_for_a_while_is_no_lost_record(file: Path) -> None:
+    """All connections are closed then, by which SQLite removes its logs; the next ones make new ones."""
+    with Store(sqlite_url(file.parent)) as store:
+        writer = begin(store)
+        exchange, failures = writer._exchange, []
+
+        def fails_twice(batch: object) -> None:
+            if len(failures) < 2:
+                failures.append(1)
+                store._engine.dispose()
+                raise OSError("the disk said no")
+            exchange(batch)
+
+        writer._exchange = fails_twice
+        writer.report(report(6))
+        writer.flush()
+        writer.close()
+        assert len(store.reports("bank")) == 6
