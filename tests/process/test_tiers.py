@@ -28,7 +28,7 @@ UNIT = """
 
     import pytest
 
-    def compute(seconds=1.0):
+    def compute(seconds=0.3):
         end = time.process_time() + seconds
         while time.process_time() < end:
             pass
@@ -75,21 +75,21 @@ UNIT = """
             pass
 
     def test_a_long_sleep():
-        time.sleep(1.0)
+        time.sleep(0.3)
 
     def test_a_wait_for_an_event_that_runs_out():
-        threading.Event().wait(timeout=1.0)
+        threading.Event().wait(timeout=0.3)
 
     def test_a_wait_for_a_thread_that_runs_out():
         thread = threading.Thread(target=time.sleep, args=(60,), daemon=True)
         thread.start()
-        thread.join(1.0)
+        thread.join(0.3)
 
     def test_a_wait_of_select_that_runs_out():
-        select.select([], [], [], 1.0)
+        select.select([], [], [], 0.3)
 
     def test_a_long_sleep_of_asyncio():
-        asyncio.run(asyncio.sleep(1.0))
+        asyncio.run(asyncio.sleep(0.3))
 
     def test_waits_that_something_ends():
         thread, event = threading.Thread(target=time.sleep, args=(0.01,)), threading.Event()
@@ -147,8 +147,8 @@ UNIT = """
         pass
 
     def test_half_of_the_time_and_a_fixture_that_takes_the_other_half(request):
-        request.addfinalizer(lambda: compute(0.5))
-        compute(0.5)
+        request.addfinalizer(lambda: compute(0.15))
+        compute(0.15)
 
     @pytest.fixture(scope="module")
     def slow():
@@ -201,6 +201,15 @@ OTHERS = """
         pass
 """
 
+LOW = """
+    from dataclasses import replace
+
+    from tests.support.tiers import TIERS
+
+    TIERS["unit"] = replace(TIERS["unit"], {limit}={seconds})
+"""
+"""A lower limit than the tier has: what goes beyond it need not take long."""
+
 SHARED = """
     import time
 
@@ -249,7 +258,7 @@ PROCESS = """
         subprocess.run(["mount"], capture_output=True)
 
     def test_a_long_test_in_its_tier():
-        time.sleep(1.0)
+        time.sleep(0.3)
 """
 
 SYSTEM = """
@@ -341,28 +350,20 @@ def test_a_test_that_takes_more_than_its_tier_permits_fails_and_names_the_mark(t
     ):
         write(tmp_path / "tests" / name, tests)
     (tmp_path / "slow_module.py").write_text(
-        "import time\nend = time.process_time() + 0.5\nwhile time.process_time() < end: pass\n"
+        "import time\nend = time.process_time() + 0.15\nwhile time.process_time() < end: pass\n"
     )
     (tmp_path / "old_module.py").write_text("import warnings\nwarnings.warn('old', DeprecationWarning, stacklevel=2)\n")
-    ended = run(tmp_path, "tests")
+    write(tmp_path / "low.py", LOW.format(limit="seconds", seconds=0.07))
+    ended = run(tmp_path, "-p", "low", "tests")
     marks = {name: reason.partition("mark it ")[2].split(" ")[0] for name, reason in outcomes(ended).items()}
     assert marks == OUTCOMES, ended.stdout + ended.stderr
-    reason = mentions(outcomes(ended)["test_a_long_computation"], "tests/job/", "test_a_long_computation", "0.3 s")
-    assert re.search(r"for 1\.[0-4]\d s", reason), reason
+    reason = mentions(outcomes(ended)["test_a_long_computation"], "tests/job/", "test_a_long_computation", "0.07 s")
+    assert re.search(r"for 0\.[3-5]\d s", reason), reason
 
 
 def test_a_shared_fixture_that_takes_more_than_its_tier_permits_fails_the_tests_that_use_it(tmp_path: Path) -> None:
     write(tmp_path / "tests/unit/test_shared.py", SHARED)
-    write(
-        tmp_path / "low.py",
-        """
-    from dataclasses import replace
-
-    from tests.support.tiers import TIERS
-
-    TIERS["unit"] = replace(TIERS["unit"], shared=0.15)
-""",
-    )
+    write(tmp_path / "low.py", LOW.format(limit="shared", seconds=0.15))
     ended = run(tmp_path, "-p", "low", "tests/unit")
     found = outcomes(ended)
     for name, fixture in (

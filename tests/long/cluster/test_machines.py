@@ -234,3 +234,20 @@ def test_what_only_the_drivers_machine_sees_is_refused_before_anything_is_traine
         ["find", machines.private / "models", machines.base / "shared", "-name", ".warmband-reach-*"], timeout=30
     )
     assert ".warmband-" not in left.stdout
+
+
+JOIN = """
+from trainers.cluster.session import cluster
+from trainers.errors import ConfigurationError
+try:
+    with cluster(1):
+        print("joined")
+except ConfigurationError as error:
+    print(error)
+"""
+
+
+def test_a_wrong_token_is_named(cluster: Machines) -> None:
+    ran = cluster.run(["python", "-c", JOIN], timeout=120, extra={"RAY_AUTH_TOKEN": "0" * 32})
+    assert ran.returncode == 0, ran.stdout
+    mentions(ran.stdout, "RAY_ADDRESS", cluster.address, "RAY_AUTH_MODE=token", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import torch
 from tests.support.networks import assignment, close, servers, state, train_adam
 from tests.support.refusals import mentions
 from tests.support.trainers.pytorch.gang import WORDS, Pool, pool, straight, wait_until  # noqa: F401  # Fixtures.
-from trainers.gangs.messages import GangLost, GangUp, Segment, Served
+from trainers.gangs.messages import GangLost, GangUp, Progress, Segment, Served
 
 
 def beside(worker: int, title: bytes = b"ray::ServerActor") -> list[int]:
@@ -95,3 +96,22 @@ def test_asynchronous_workers_are_stale_and_a_straggler_is_told(pool: Pool, tmp_
     assert account["updates"] == account["pushes"] == 12
     assert sum(account["staleness"].values()) == 12
     mentions(account["delay"], "simulated", "ms", "[0.0, 5.0]")
+
+
+def test_a_gang_that_is_halted_goes_on_to_the_same_bits(pool: Pool, tmp_path: Path) -> None:
+    words = {**WORDS, "seconds": 0.1}
+    long = assignment(tmp_path, stop=500, name="halted", **words)
+    pool.gangs.assign(pool.up.gang, long)
+    pool.until(lambda event: isinstance(event, Progress))
+    pool.gangs.halt(pool.up.gang)
+    served = pool.until(lambda event: isinstance(event, Served))
+    assert isinstance(served, Served)
+    assert served.segment, served.traceback
+    reached = served.segment.reached
+    assert reached < long.stop
+    rest = replace(long, start=reached, stop=reached + 1, checkpoint=served.segment.checkpoint)
+    segment = pool.serve(rest).segment
+    assert segment
+    [straight] = servers(train_adam, assignment(tmp_path, stop=reached + 1, name="straight", num_workers=2, **WORDS))
+    assert served.segment.reports + segment.reports == straight.reports
+    close(state(segment)["model"], state(straight)["model"], 0.0)

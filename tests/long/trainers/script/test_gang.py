@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.support.gangs import Pool
+from tests.support.refusals import mentions
+from tests.support.script_programs import running
 from tests.support.trainers.script.gang import (
+    ACCURACY,
     assignment,
     pool,  # noqa: F401  # Fixtures.
     programs,
@@ -32,5 +37,20 @@ def test_data_parallel_training_under_torchrun(ray_cluster: None, tmp_path: Path
         processes = {report.metrics.get("process") for each in (whole, first, second) for report in each.reports}
         assert len(processes) == 1
         assert not any("units_trained_again" in each.details for each in (whole, first, second))
+    finally:
+        pool.gangs.close()
+
+
+def test_parts_that_end_apart_and_one_that_cannot_start_fail_the_trial_alone(ray_cluster: None, tmp_path: Path) -> None:
+    pool = Pool("apart", program=programs("ranks.py", metric_definitions=[ACCURACY], grace_period_s=13))
+    try:
+        pool.start(1)
+        (gang,) = pool.up
+        answer = pool.serve(gang, assignment(tmp_path, 6, mode="stubborn"))
+        mentions(answer.error.partition("\n")[0], "ranks.py", "worker 1", "ValueError: no third epoch")
+        answer = pool.serve(gang, assignment(tmp_path, 6, mode="x" * 200_000))
+        mentions(answer.error, "worker 0", os.strerror(errno.E2BIG), "128 kB")
+        assert served(pool, assignment(tmp_path, 1)).reached == 1
+        assert running("ranks.py") == []
     finally:
         pool.gangs.close()

@@ -8,44 +8,10 @@ from typing import Any
 import pytest
 
 from hpo import CategoricalParameter, HyperbandStrategyConfig, StrategyConfig
-from hpo.record.tables import TrialRow
+from tests.support.hpo.jobs.program_units import HEAD, definition, true_value
 from tests.support.refusals import mentions, missing_names, refuses
 from tests.support.script_job import ScriptJob
 from trainers import WarmbandError
-
-HEAD = """
-import argparse, json, os, sys, time
-p = argparse.ArgumentParser()
-p.add_argument("--eta", type=float, default=0.1); p.add_argument("--epochs", type=int, default=9)
-p.add_argument("--num-epochs", type=int, default=4); p.add_argument("--max_steps", type=int, default=400)
-a, _ = p.parse_known_args()
-weight = 0.0
-"""
-
-
-def definition(regex: str) -> dict[str, Any]:
-    return {"metric_definitions": [{"Name": "accuracy", "Regex": regex}]}
-
-
-def true_value(trial: TrialRow, units: int) -> Any:
-    return pytest.approx(1 - (1 - trial.hyperparameters["eta"]) ** units, abs=1e-4)
-
-
-def test_a_program_that_never_reads_its_checkpoints_has_the_values_of_its_units(tmp_path: Path) -> None:
-    source = (
-        f"{HEAD}for epoch in range(a.epochs):\n    weight += a.eta * (1 - weight)\n"
-        "    print(f'* val_acc {weight:.4f}', flush=True)\n"
-        "    json.dump(weight, open(os.path.join(os.environ['SM_CHECKPOINT_DIR'], 'best.json'), 'w'))\n"
-        "    time.sleep(1.2)\n"
-    )
-    job = ScriptJob(
-        tmp_path, source, static={"epochs": 4}, trainer=definition(r"val_acc (\S+)"), strategy="Hyperband", max_jobs=3
-    )
-    trials = job.fit()
-    assert {trial.resource for trial in trials} > {4}
-    for trial in trials:
-        assert trial.objective == true_value(trial, trial.resource)
-    mentions(job.printed, "warning", "again", "checkpoint")
 
 
 @pytest.mark.parametrize(("first", "steps"), [(0, ""), (0, "step: 10"), (1, "")])

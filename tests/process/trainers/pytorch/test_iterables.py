@@ -6,15 +6,11 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
-from tests.support.allreduce import alone, only, only_errors, program
-from tests.support.networks import assignment, close, state
+from tests.support.allreduce import only, only_errors, program
+from tests.support.networks import assignment, state
 from tests.support.process_gang import ProcessGang
 from tests.support.refusals import mentions, missing_names
-from tests.support.trainers.pytorch.iterables import Numbers, check_pause, counts, gathered, trains
-
-
-def test_a_pause_in_the_middle_of_a_pass_of_processes_changes_nothing(tmp_path):
-    check_pause(tmp_path, workers=2)
+from tests.support.trainers.pytorch.iterables import Numbers, check_whole_batch, counts, gathered, trains
 
 
 def rows_of(context) -> None:
@@ -33,14 +29,9 @@ def test_each_row_is_one_workers(gang: ProcessGang, tmp_path, sharded):
     assert sorted(state(first)["all"]) == [*range(50)]
 
 
-@pytest.mark.parametrize("sharded", [False, True])
-@pytest.mark.parametrize("rows", [50, 49, 26])
-def test_workers_together_are_one_with_the_whole_batch(gang: ProcessGang, tmp_path, sharded, rows):
-    """Of 49 and 26 rows some workers have none of the last update's."""
-    words = {"sharded": sharded, "rows": rows}
-    [first, *_] = only(gang.run(program(trains), assignment(tmp_path, **words, size=4)))
-    [one] = alone(trains, 96, assignment(tmp_path, name="one", **words, size=12))
-    close(state(first)["model"], state(one)["model"])
+def test_workers_together_are_one_with_the_whole_batch(gang: ProcessGang, tmp_path):
+    """Other numbers of rows, shared and not: tests/long/trainers/pytorch/test_iterables.py."""
+    check_whole_batch(gang, tmp_path, sharded=True, rows=26)
 
 
 def test_on_workers_neither_does_it_and_one_that_is_too_large_is_an_error(gang: ProcessGang, tmp_path):

@@ -16,10 +16,9 @@ from typing import Any
 import pytest
 import ray
 from ray.train import ScalingConfig
-from ray.util import placement_group, remove_placement_group
 
 from tests.support.failing import FailsAsAsked, tell
-from tests.support.gangs import CHANNELS, VALIDATION, WORKERS, Pool, boosting, held, segments, wait_until
+from tests.support.gangs import CHANNELS, VALIDATION, Pool, boosting, held, segments, wait_until
 from tests.support.refusals import mentions, refuses
 from tests.support.sharing import Waits
 from trainers import GangError, ResourcesError, storage
@@ -35,40 +34,15 @@ from trainers.gangs.worker.output import found
 
 
 @pytest.fixture(scope="module")
-def said() -> list[str]:
-    """What the module's gangs told the user."""
-    return []
-
-
-@pytest.fixture(scope="module")
-def pool(ray_cluster: None, said: list[str]) -> Iterator[Pool]:
-    """Two gangs; the second came up as soon as there was room for it.
-
-    Of 16 logical CPUs a blocker holds 13 until the first is up, so that one gang of 2 fits.
-    """
-    blocker = placement_group([{"CPU": 13}])
-    assert blocker.wait(120)
+def pool(ray_cluster: None) -> Iterator[Pool]:
+    """Two gangs."""
     boosts = boosting(CHANNELS)
-    pool = Pool("test", program=lambda workers: FailsAsAsked(boosts(workers)), eager=True, notify=said.append)
+    pool = Pool("test", program=lambda workers: FailsAsAsked(boosts(workers)), eager=True)
     try:
-        pool.start(1)
-        for _ in range(3):
-            pool.gangs.want({WORKERS: 9}, None)
-        assert (len(pool.up), pool.gangs.starting) == (1, 0)
-        remove_placement_group(blocker)
         pool.start(2)
         yield pool
     finally:
-        remove_placement_group(blocker)
         pool.gangs.close()
-
-
-def test_it_runs_with_the_gangs_that_fit_says_so_once_and_uses_more_as_they_come_up(
-    pool: Pool, said: list[str]
-) -> None:
-    assert len(pool.up) == 2
-    (line,) = said
-    mentions(line, "9 gangs", "2 workers", "8", "16 CPU", "1 node")
 
 
 RUNGS = (3, 9, 27)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 from dataclasses import replace
@@ -18,7 +17,6 @@ from tests.support.trainers.script.gang import (
     ACCURACY,
     assignment,
     pool,  # noqa: F401  # Fixtures.
-    programs,
     served,
 )
 from trainers import ScriptTrainer
@@ -64,21 +62,6 @@ def test_the_output_of_another_worker_does_not_count_and_the_user_is_told(pool: 
     own = found(answer.logs)[1]
     assert "acc=0.6" in own.read_text()
     assert "acc=6" in own.with_name("trial.worker-1.log").read_text()
-
-
-def test_parts_that_end_apart_and_one_that_cannot_start_fail_the_trial_alone(ray_cluster: None, tmp_path: Path) -> None:
-    pool = Pool("apart", program=programs("ranks.py", metric_definitions=[ACCURACY], grace_period_s=13))
-    try:
-        pool.start(1)
-        (gang,) = pool.up
-        answer = pool.serve(gang, assignment(tmp_path, 6, mode="stubborn"))
-        mentions(answer.error.partition("\n")[0], "ranks.py", "worker 1", "ValueError: no third epoch")
-        answer = pool.serve(gang, assignment(tmp_path, 6, mode="x" * 200_000))
-        mentions(answer.error, "worker 0", os.strerror(errno.E2BIG), "128 kB")
-        assert served(pool, assignment(tmp_path, 1)).reached == 1
-        assert running("ranks.py") == []
-    finally:
-        pool.gangs.close()
 
 
 def test_a_worker_that_is_killed_leaves_no_process(pool: Pool, tmp_path: Path) -> None:

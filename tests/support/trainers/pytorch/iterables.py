@@ -11,9 +11,9 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-from tests.support.allreduce import program
+from tests.support.allreduce import alone, only, program
 from tests.support.networks import assignment, close, state
-from tests.support.process_gang import serve_alone
+from tests.support.process_gang import ProcessGang, serve_alone
 
 
 class Numbers(IterableDataset):
@@ -118,3 +118,11 @@ def counts(context) -> None:
         with torch.no_grad():
             came = [row for rows, _ in batches for row in rows[:, 0].int().tolist()]
         context.report({}, checkpoint={"all": [row for rows in gathered(context, came) for row in rows]})
+
+
+def check_whole_batch(gang: ProcessGang, tmp_path, *, sharded: bool, rows: int) -> None:
+    """Three workers with a third of the batch each, and one with all of it, come to the same model."""
+    words = {"sharded": sharded, "rows": rows}
+    [first, *_] = only(gang.run(program(trains), assignment(tmp_path, **words, size=4)))
+    [one] = alone(trains, 96, assignment(tmp_path, name="one", **words, size=12))
+    close(state(first)["model"], state(one)["model"])

@@ -1,6 +1,6 @@
 """What nodes have to see of the driver's machine.
 
-On nodes that really see something else: tests/system/cluster. A gang's worker that does not see it: test_gang.
+On nodes that really see something else: tests/long/cluster. A gang's worker that does not see it: test_gang.
 """
 
 from __future__ import annotations

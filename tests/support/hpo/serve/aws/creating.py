@@ -1,7 +1,9 @@
-"""An object store with rows, and a request that trains on them: what the service's own client sends."""
+"""An object store with rows, a request that trains on them, as the service's own client sends it, and its model."""
 
 from __future__ import annotations
 
+import io
+import tarfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import xgboost
 
 from hpo.record import Store
 from tests.support.moto_s3 import moto_s3, s3_client
@@ -60,3 +63,15 @@ def ended(store: Store, name: str, seconds: float = 300.0) -> str:
         assert time.monotonic() < until, f"{name} is {status} after {seconds:g} s"
         time.sleep(0.2)
     return status
+
+
+def archived_model(address: str, described: dict[str, Any], folder: Path) -> xgboost.Booster:
+    """The model of a training in the archive that its description names."""
+    _, _, bucket, key = described["ModelArtifacts"]["S3ModelArtifacts"].split("/", 3)
+    packed = s3_client(address).get_object(Bucket=bucket, Key=key)["Body"].read()
+    with tarfile.open(fileobj=io.BytesIO(packed), mode="r:gz") as archive:
+        assert archive.getnames() == ["xgboost-model"]
+        archive.extractall(folder, filter="data")
+    model = xgboost.Booster()
+    model.load_model(folder / "xgboost-model")
+    return model
