@@ -123,6 +123,7 @@ HOUSE = {
         "parts",
         "steady",
         "process",
+        "deletion",
         "home",
         "lazy",
         "loopback",

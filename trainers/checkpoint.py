@@ -100,7 +100,7 @@ _LARGE = 1 << 18
 _CHECKPOINT = re.compile(r"\d{6,}(\.[a-z0-9]+)*")
 """Names of checkpoints: the units trained, in six digits or more, and the ending of the trainer."""
 
-_PART = re.compile(r"manifest\.json|index\.json|state\.pt|(worker|rank|part)-\d+(\.tar)?|shard-\d{5}-[0-9a-f]{8}")
+_PART = re.compile(r"manifest\.json|index\.json|state\.pt|(worker|rank|part)-\d+(\.[a-z]+)?|shard-\d{5}-[0-9a-f]{8}")
 """Names that workers give to files of a checkpoint of several. One of another name is known by its manifest alone."""
 
 UNKNOWN = Manifest()

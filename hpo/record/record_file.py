@@ -19,6 +19,7 @@ from typing import Any, Self
 import sqlalchemy as sa
 
 from hpo.record import tables
+from trainers import steady
 from trainers.errors import WarmbandError
 from trainers.home import home
 
@@ -49,9 +50,13 @@ class RecordFile:
         self._engine, self.path = engine, Path(path).absolute()
         self._real = Path(os.path.realpath(path))
         self._file = _identity(self.path)
-        self._opened: object = None
-        self._logs: dict[str, tuple[int, int] | None] = {}
         self._gone_at: float | None = None
+        self._open = 1
+        """Connections that are open: one at least, that was used for the lease, and those that came since."""
+        self._logs: dict[str, tuple[int, int] | None] = dict.fromkeys(_LOGS)
+        """The logs by ending; None where one is not known yet."""
+        for event, heard in self._events:
+            sa.event.listen(engine, event, heard)
         self._note_logs()
 
     @classmethod
@@ -78,11 +83,10 @@ class RecordFile:
         self._gone_at = None
         if now != self._file:
             raise FileLostError("was replaced by another file")
-        if self._opened is not self._engine.pool:  # All connections were closed since, and SQLite removed its logs.
-            self._note_logs()
         for ending, known in self._logs.items():
             if known is not None and _identity(self._log(ending)) != known:
                 raise FileLostError(f"has lost {self._log(ending).name}, which SQLite keeps beside it")
+        self._note_logs()
 
     def save(self, job: str, lease: str, write: Callable[[sa.Connection], None]) -> Path:
         """Copy the record as its open connections have it into a new file beside it, or where there is room.
@@ -117,7 +121,7 @@ class RecordFile:
                     connection.detach()
 
     def _copied(self, source: sqlite3.Connection, job: str, write: Callable[[sa.Connection], None]) -> Path:
-        name = f"{self.path.name}.saved-{job}-{time.strftime('%Y%m%d-%H%M%S')}"
+        name = f"{self.path.name}.saved-{job}-{time.strftime('%Y%m%d-%H%M%S', time.localtime(steady.now()))}"
         problem: Exception | None = None
         for folder in (self.path.parent, home(), Path(tempfile.gettempdir())):
             try:
@@ -139,9 +143,26 @@ class RecordFile:
         assert problem is not None, "one folder was tried"
         raise problem
 
+    def close(self) -> None:
+        """Watch no longer."""
+        for event, heard in self._events:
+            sa.event.remove(self._engine, event, heard)
+
+    @property
+    def _events(self) -> tuple[tuple[str, Callable[..., None]], ...]:
+        return ("connect", self._connected), ("close", self._closed)
+
+    def _connected(self, *_: object) -> None:
+        self._open += 1
+
+    def _closed(self, *_: object) -> None:
+        self._open -= 1
+        if self._open <= 0:  # SQLite removes its logs with the last connection, and makes new ones for the next.
+            self._logs = dict.fromkeys(_LOGS)
+
     def _note_logs(self) -> None:
-        self._opened = self._engine.pool
-        self._logs = {ending: _identity(self._log(ending)) for ending in _LOGS}
+        """Remember which logs are there, of those that are not known yet."""
+        self._logs = {ending: known or _identity(self._log(ending)) for ending, known in self._logs.items()}
 
     def _log(self, ending: str) -> Path:
         return self._real.with_name(self._real.name + ending)
@@ -152,7 +173,7 @@ def stopped(connection: sa.Connection, job: str, reason: str) -> None:
     there = tables.JOBS.c.name == job
     connection.execute(sa.update(tables.JOBS).where(there).values(lease=""))
     under_way = tables.JOBS.c.status.in_(("InProgress", "Stopping"))
-    ended = {"status": "Stopped", "reason": reason, "ended_at": time.time()}
+    ended = {"status": "Stopped", "reason": reason, "ended_at": steady.now()}
     connection.execute(sa.update(tables.JOBS).where(there, under_way).values(ended))
 
 

@@ -280,6 +280,13 @@ class JobWriter:
     # ---- the thread
 
     def _run(self) -> None:
+        try:
+            self._write_until_closed()
+        finally:
+            if self._file is not None:
+                self._file.close()
+
+    def _write_until_closed(self) -> None:
         batch, pause = Batch(), FLUSH_EVERY
         while True:
             self._wake.wait(pause)
@@ -408,7 +415,7 @@ class JobWriter:
             self._queue = Batch()
 
         def write(connection: sa.Connection) -> None:
-            values = batch.job_values(sa.literal(time.time()))
+            values = batch.job_values(sa.literal(steady.now()))
             connection.execute(sa.update(tables.JOBS).where(self._mine).values(values))
             batch.write_rows(connection, self._upserts)
             stopped(connection, self.name, f"its record, {record}, {fault}")

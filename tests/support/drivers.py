@@ -264,7 +264,7 @@ def saved(uri: str, raw: bytes, workers: int) -> Manifest:
     return checkpoint.seal(uri, [checkpoint.save_part(uri, f"part-{n}", part) for n, part in enumerate(parts)])
 
 
-NAMES_OF_OTHERS = ("notes.txt", "mine", "manifest.json.bak", "rank-0.bak", "12.ubj", "best.ubj")
+NAMES_OF_OTHERS = ("notes.txt", "mine", "manifest.json.bak", "rank-0.old-1", "12.ubj", "best.ubj")
 """Names of files and folders that somebody else puts among those of a job."""
 
 

@@ -285,8 +285,8 @@ class World:
         if self.folder in (folder, *folder.parents) and not (self.folder / MARK).is_file():
             return  # It is not the job's yet, and would never be: the job would refuse it.
         path = folder / name
-        if any(each.is_file() for each in path.parents):
-            return  # A checkpoint of one file is where a folder of several would be.
+        if place.count("/") > 1 and not folder.is_dir():
+            return  # A folder would stand where a checkpoint of one file will be.
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(str(len(self.planted)))
         self.planted[path] = path.read_text()

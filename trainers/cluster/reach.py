@@ -15,7 +15,7 @@ from trainers.errors import ConfigurationError
 PATIENCE_SECONDS = 3.0
 """How long a node looks for what is not there: shared file systems show a new file late."""
 
-PREFIX = ".warmband-reach-"
+REACH_PREFIX = ".warmband-reach-"
 """Of what is written to be looked for; the job's own mark begins with less of it."""
 
 _REMEDY = "give a folder that all nodes mount at this path, or a URI (s3://, gs://)"
@@ -75,7 +75,7 @@ def _comes(path: str) -> bool:
 
 def _refuses_files(folder: str) -> str:
     """Why no file can be written into a folder; empty if one can."""
-    probe = os.path.join(folder, f"{PREFIX}{uuid.uuid4().hex}")
+    probe = os.path.join(folder, f"{REACH_PREFIX}{uuid.uuid4().hex}")
     try:
         Path(probe).touch()
         delete_file(probe)

@@ -14,7 +14,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from trainers import storage
 from trainers.cluster.placement import has_labels, places
-from trainers.cluster.reach import PREFIX, Reach
+from trainers.cluster.reach import REACH_PREFIX, Reach
 from trainers.deletion import delete_empty_folder, delete_file
 from trainers.errors import ConfigurationError
 
@@ -97,7 +97,7 @@ def _others(need: Mapping[str, float], selector: Mapping[str, str] | None) -> di
 
 def _marker(storage_path: str) -> str:
     folder = storage.local_path(storage_path) if storage_path else None
-    return "" if folder is None else os.path.join(os.path.abspath(folder), f"{PREFIX}{uuid.uuid4().hex}")
+    return "" if folder is None else os.path.join(os.path.abspath(folder), f"{REACH_PREFIX}{uuid.uuid4().hex}")
 
 
 def _files(channels: Mapping[str, Channel]) -> dict[tuple[str, str], int]:
@@ -115,7 +115,7 @@ def _write(marker: str) -> list[Path]:
     if not marker:
         return []
     folder = Path(marker).parent
-    for left in folder.glob(f"{PREFIX}*"):  # By a driver of this job that was killed.
+    for left in folder.glob(f"{REACH_PREFIX}*"):  # By a driver of this job that was killed.
         delete_file(left)
     made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     storage.write(marker, b"removed when the job ends")

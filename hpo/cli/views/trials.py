@@ -22,7 +22,8 @@ def trials_table(snapshot: Snapshot, width: int) -> RenderableType:
     """A line a trial, best first, with a column a hyperparameter; where they do not fit, lines of their own."""
     names = list(dict.fromkeys(name for trial in snapshot.trials for name in trial.hyperparameters))
     ranked = snapshot.ranked()
-    main = [_main(snapshot, trial) for trial in ranked]
+    given, forked = _any_given(snapshot), _is_forked(snapshot)
+    main = [_main(snapshot, trial, given=given, forked=forked) for trial in ranked]
     values = [trial.hyperparameters for trial in ranked]
     rows = [
         cells + [short(value[name]) if name in value else "" for name in names]
@@ -165,7 +166,7 @@ def _main_heads(snapshot: Snapshot) -> list[str]:
     return ["trial", "status", *([metric] if metric else []), *means, "units", *forked, "worker-s", *cost, *given]
 
 
-def _main(snapshot: Snapshot, trial: TrialRow) -> list[str]:
+def _main(snapshot: Snapshot, trial: TrialRow, *, given: bool, forked: bool) -> list[str]:
     seconds = snapshot.trial_seconds.get(trial.trial_id, 0.0)
     return [
         trial.trial_id,
@@ -173,10 +174,10 @@ def _main(snapshot: Snapshot, trial: TrialRow) -> list[str]:
         *([value_text(snapshot.objective(trial))] if snapshot.job.spec["objective_metric_name"] else []),
         *([_mean(snapshot, trial)] if snapshot.means else []),
         str(trial.resource),
-        *([trial.origin] if _is_forked(snapshot) else []),
+        *([trial.origin] if forked else []),
         f"{seconds:.1f}" if seconds >= 1 else f"{seconds:.2f}",
         *([cost_text(snapshot.tariff, seconds)] if snapshot.tariff else []),
-        *([trial.given_as] if _any_given(snapshot) else []),
+        *([trial.given_as] if given else []),
     ]
 
 

@@ -13,7 +13,7 @@ from hpo.jobs.files.inputs import remove_copies
 from hpo.record import JobRow, is_held
 from trainers import storage
 from trainers.checkpoint import PROFILES, TRACE_ENDING, remove_trial
-from trainers.cluster.reach import PREFIX
+from trainers.cluster import REACH_PREFIX
 from trainers.errors import ConfigurationError, DataError
 from trainers.home import home
 from trainers.script import remove_logs
@@ -102,7 +102,7 @@ class Files:
                 remove_copies(folder)
             elif name == PROFILES:
                 self._remove_traces(uri)
-            elif name == DRIVER_LOG or storage.drafted(name) == MARK or name.startswith(PREFIX):
+            elif name == DRIVER_LOG or storage.drafted(name) == MARK or name.startswith(REACH_PREFIX):
                 storage.delete(uri)
         storage.delete(storage.join(folder, MARK))
         storage.delete_if_empty(folder)

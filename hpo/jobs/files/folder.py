@@ -69,7 +69,8 @@ def _own_of_home(folder: str) -> Path | None:
     if at_home not in place.parents:
         return None
     first, *rest = place.relative_to(at_home).parts
-    return None if rest and first not in OWN_FOLDERS else at_home / first
+    own = first in OWN_FOLDERS or (first == "jobs" and not rest)
+    return at_home / first if own else None
 
 
 def is_trial(job: str, name: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hpo.jobs.files.folder import DRIVER_LOG, FOLDER_ID, claim
 from hpo.observers.lines import kept
 from hpo.record.store import Store
 from tests.support.hpo.cli.whereabouts import placed
@@ -154,19 +155,27 @@ def test_where_nobody_can_be_asked_nothing_is_deleted_without_yes(store: Store, 
 
 def test_deleting_takes_the_record_and_the_files(store: Store, tmp_path: Path, home: Path) -> None:
     for name in ("gone", "kept", "other"):
+        log = tmp_path / "logs" / name / DRIVER_LOG
+        placed(store, name, log=str(log))
+        spec = {**store.job(name).spec, "storage_path": str(tmp_path / "models"), FOLDER_ID: name}
+        store.update_job(name, spec=spec)
+        for folder in (tmp_path / "models" / name, log.parent):
+            claim(str(folder), store.job(name), begun=False)
         (tmp_path / "models" / name / "inputs").mkdir(parents=True)
-        (tmp_path / "models" / name / "inputs" / "train.parquet").write_text("x")
-        (tmp_path / f"{name}.log").write_text("x")
+        (tmp_path / "models" / name / "inputs" / "train-0123456789ab.npz").write_text("x")
+        log.write_text("x")
         (home / "logs" / name).mkdir(parents=True)
         (home / "logs" / name / f"{name}-000.log").write_text("x")
-        placed(store, name, log=str(tmp_path / f"{name}.log"))
-        store.update_job(name, spec={**store.job(name).spec, "storage_path": str(tmp_path / "models")})
+    (tmp_path / "models" / "gone" / "notes.txt").write_text("somebody's")
     said = hpo("delete", "gone", "--yes", columns=300)
-    [line] = said.splitlines()
+    line, left = said.splitlines()
     mentions(line, "gone", 2, f"{tmp_path}/models/gone")
+    mentions(left, f"{tmp_path}/models/gone/notes.txt")
+    (tmp_path / "models" / "gone" / "notes.txt").unlink()
+    (tmp_path / "models" / "gone").rmdir()
     mentions(hpo("delete", "kept", "--keep-files", "--yes", columns=300), "kept", f"{tmp_path}/models/kept")
     assert [each.name for each in store.jobs()] == ["other"]
     assert store.trials("other")
     assert sorted(each.name for each in (tmp_path / "models").iterdir()) == ["kept", "other"]
-    assert sorted(each.name for each in tmp_path.glob("*.log")) == ["kept.log", "other.log"]
+    assert sorted(each.name for each in (tmp_path / "logs").iterdir()) == ["kept", "other"]
     assert sorted(each.name for each in (home / "logs").iterdir()) == ["kept", "other"]

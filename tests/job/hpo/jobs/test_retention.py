@@ -31,7 +31,7 @@ def test_a_job_leaves_the_best_and_the_untuned_run(writer, tmp_path, losses):
     late = folder / "job-000" / "000001"
     until(lambda: not late.parent.exists())  # Removals go on beside the search.
     storage.write(str(late), b"a gang that was lost wrote this late")
-    storage.write(str(folder / "job-029" / ".000030.draft"), b"and began this")
+    storage.write(str(folder / "job-029" / f".000030.{'0' * 32}"), b"and began this")
     storage.write(str(folder / "of-the-user" / "notes"), b"this is not the job's")
     totals = keeper.close(sweep=True)
     runs = sorted(

@@ -63,6 +63,7 @@ def test_a_job_does_not_begin_in_a_folder_of_warmbands_own_files(
         with refuses(ConfigurationError, field=str(home / name), remedy="storage_path"):
             check_free(str(home / name), "job")
     check_free(str(tmp_path / "home" / "deep" / "jobs" / "job"), "job")
+    check_free(str(tmp_path / "home" / "deep" / "job"), "job")
     check_free(str(tmp_path / "home" / "deep" / "of-mine" / "job"), "job")
     check_free(str(tmp_path / "elsewhere" / "serve"), "serve")
 

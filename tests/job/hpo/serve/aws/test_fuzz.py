@@ -63,6 +63,7 @@ def door(tmp_path: Path, files: str, monkeypatch: pytest.MonkeyPatch) -> Iterato
     """A server that creates jobs in this process, and starts none of them."""
     for name, value in {"ENDPOINT_URL_S3": files, "REGION": "us-east-1"}.items():
         monkeypatch.setenv(f"AWS_{name}", value)
+    monkeypatch.setenv("WARMBAND_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(guard, "ACTS_A_SECOND", 1e9)
     monkeypatch.setattr("hpo.serve.aws.door.CALLS_A_SECOND", 1e9)
     monkeypatch.setattr(creating, "ask", in_this_process)
@@ -88,7 +89,7 @@ def request(operation: str) -> dict[str, Any]:
         "AlgorithmSpecification": {"TrainingImage": "me/sagemaker-xgboost:1.7-1", "TrainingInputMode": "File"},
         "RoleArn": "arn:aws:iam::111122223333:role/anybody",
         "InputDataConfig": channels,
-        "OutputDataConfig": {"S3OutputPath": "s3://bucket/models"},
+        "OutputDataConfig": {"S3OutputPath": f"s3://bucket/models-of-{operation}"},
         "ResourceConfig": {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 1},
         "StoppingCondition": {"MaxRuntimeInSeconds": 600},
     }
