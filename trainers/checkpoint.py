@@ -97,8 +97,9 @@ class Manifest:
 _LARGE = 1 << 18
 """Bytes whose digest takes longer than a thread takes to start."""
 
-_CHECKPOINT = re.compile(r"\d{6,}(\.[a-z0-9]+)*")
-"""Names of checkpoints: the units trained, in six digits or more, and the ending of the trainer."""
+_CHECKPOINT = re.compile(r"(\d{6}|[1-9]\d{6})(\.\d+)?(\.(ubj|pt|tar))?")
+"""Names of checkpoints: the units trained in six digits (seven from a million on), which time they were trained after
+the first, and the ending of the trainer."""
 
 _PART = re.compile(r"manifest\.json|index\.json|state\.pt|(worker|rank|part)-\d+(\.[a-z]+)?|shard-\d{5}-[0-9a-f]{8}")
 """Names that workers give to files of a checkpoint of several. One of another name is known by its manifest alone."""
@@ -259,6 +260,21 @@ def is_there(checkpoint: str, manifest: Manifest) -> bool:
     if not there:
         storage.check_job_folder(checkpoint)  # The disk may have gone while it was looked at.
     return there
+
+
+def is_whole(checkpoint: str, manifest: Manifest) -> bool:
+    """Whether a checkpoint is there with all its files, and these hold what was written. It reads all of them.
+
+    Raises:
+        StorageError: as `is_there`.
+    """
+    if not is_there(checkpoint, manifest):
+        return False
+    try:
+        check(checkpoint, manifest)
+    except CheckpointError:
+        return False
+    return True
 
 
 def remove(checkpoint: str) -> None:

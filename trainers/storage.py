@@ -6,6 +6,7 @@ as in `s3://bucket/jobs?region=eu-central-1`; they stay behind it when parts are
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -30,6 +31,7 @@ _SECRET_OPTIONS = re.compile(
     r"(?i)([?&](?:[\w-]*(?:access_?key|secret|account_?key|token|password|credential|signature)[\w-]*|sig)=)[^&]*"
 )
 
+_PROBE = re.compile(r"(\.)?\.warmband-[0-9a-f]{32}(\.[0-9a-f]{32})?")
 _DRAFT = re.compile(r"\.(.+)\.[0-9a-f]{32}")
 
 # What the messages of pyarrow and of the system say, and what helps.
@@ -97,21 +99,31 @@ def save(checkpoint: str, data: bytes | memoryview, part: str = "") -> None:
 
 
 def size(uri: str) -> int | None:
-    """The bytes of a file; None where there is none, but a folder, say.
+    """The bytes of a file; None where there is none, or a folder.
 
     Raises:
-        StorageError: it cannot be looked at.
+        StorageError: it cannot be looked at, or it is a link to what is not there, or neither a file nor a folder.
     """
-    with _explained(uri, "looked at"), suppress(FileNotFoundError):
+    with _explained(uri, "looked at"):
         if _is_local(uri):
-            found = Path(uri).stat()
-            return None if stat.S_ISDIR(found.st_mode) else found.st_size
+            return _local_size(Path(uri))
         from pyarrow.fs import FileType
 
         filesystem, path = object_stores.kept_filesystem_of(uri)
         info = filesystem.get_file_info(path)
         return int(info.size) if info.type == FileType.File else None
-    return None
+
+
+def _local_size(path: Path) -> int | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        if path.is_symlink():
+            raise OSError(errno.ENOENT, f"it is a link to {os.readlink(path)!r}, which is not there") from None
+        return None
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+        raise OSError(errno.EINVAL, "it is no file")
+    return found.st_size if stat.S_ISREG(found.st_mode) else None
 
 
 def delete(uri: str) -> None:
@@ -143,6 +155,11 @@ def drafted(name: str) -> str:
     """Return the name of the file that a draft was to become, which a killed process left; empty for other names."""
     found = _DRAFT.fullmatch(name)
     return found[1] if found else ""
+
+
+def is_probe(name: str) -> bool:
+    """Return whether a file of that name is one that `check_writable` writes, and leaves where it is killed."""
+    return _PROBE.fullmatch(name) is not None
 
 
 def is_link(uri: str) -> bool:

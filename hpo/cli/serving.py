@@ -32,6 +32,24 @@ def serve(
         Optional[Path],  # noqa: UP045
         typer.Option(metavar="FILE", help="Images and instance types of your own, for SageMaker's clients."),
     ] = None,
+    root: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            "--root",
+            metavar="FOLDER",
+            help="A folder or URI below which jobs may write, beside WARMBAND_HOME/jobs; may be repeated. While no URI "
+            "is given, they may write to any bucket that the server's credentials open.",
+        ),
+    ] = None,
+    allow_host: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            "--allow-host",
+            metavar="HOST[=VARIABLE,...]",
+            help="A host that jobs may ask or send to (webhooks, mail, data, storage), and the variables whose secrets "
+            "it may get; may be repeated.",
+        ),
+    ] = None,
     data_dir: DataDir = None,
     allow_code: AllowCode = False,
 ) -> None:
@@ -45,7 +63,7 @@ def serve(
     from trainers.extras import check_extra
 
     check_extra("hpo serve", "serve")
-    from hpo.serve import ServeSettings, run
+    from hpo.serve import Places, ServeSettings, run
 
     settings = ServeSettings(
         host=host,
@@ -53,6 +71,7 @@ def serve(
         store=store,
         tokens=tokens,
         names=tuple(name or ()),
+        places=Places.of(root or (), allow_host or ()),
         aws_keys=aws_keys,
         aws_tables=aws_tables,
         data_dir=data_dir,

@@ -20,7 +20,7 @@ from hpo.record import JobRow, LedgerRow, ReportRow, Store, TrialRow
 from hpo.search import Before, Stopped, TrialRun, Turn, lent, turns_in
 from hpo.strategies import FIRST_FAILURES
 from trainers import storage
-from trainers.checkpoint import Manifest, is_there
+from trainers.checkpoint import Manifest, is_there, is_whole
 from trainers.errors import StorageError
 from trainers.gangs import Report, Segment, Served
 
@@ -38,6 +38,9 @@ SHARED, LENDS = "shared_units", "lends"
 _ASIDE = (DIVERGED_FROM, SHARED, LENDS)
 _LOST = ("Failed", "Diverged")
 
+READ_BYTES = 512 << 20
+"""Bytes of checkpoints that a resumed job reads at most, to compare them with what was written; of more, sizes tell."""
+
 Sound = Callable[[str, Manifest], bool]
 """Whether the checkpoint of a URI is there with all its files, as far as their sizes tell."""
 
@@ -49,7 +52,7 @@ class Memory:
         trials: as the record has them.
         reports: as the record has them; no more of them is held than what an answer takes.
         before: what the job used.
-        sound: see `Sound`.
+        sound: see `Sound`; None compares their bytes, too, as far as `READ_BYTES` permits.
     """
 
     def __init__(
@@ -60,7 +63,8 @@ class Memory:
         sound: Sound | None = None,
     ) -> None:
         self.before = before or Before()
-        self._sound = sound or is_there
+        self._sound = sound
+        self._unread_bytes = READ_BYTES
         trials = list(trials)
         self._halted_at = {row.trial_id: row.resource for row in trials}
         rows = [_whole(row) for row in trials]
@@ -249,14 +253,24 @@ class Memory:
 
     def _checkpoint(self, trial_id: str, checkpoint: str, manifest: Manifest) -> str:
         """A trial's checkpoint, if it is there."""
-        if not checkpoint or self._sound(checkpoint, manifest):
+        if not checkpoint or self._is_sound(checkpoint, manifest):
             return checkpoint
         logger.warning(
-            "the checkpoint of trial %s, %s, is gone or cut short: it is trained again if needed, to the same result",
+            "the checkpoint of trial %s, %s, is gone, cut short or changed: it is trained again if needed, to the same "
+            "result",
             trial_id,
             storage.shown(checkpoint),
         )
         return ""
+
+    def _is_sound(self, checkpoint: str, manifest: Manifest) -> bool:
+        """Whether a checkpoint is what was written: by its bytes, of as many checkpoints as are read in a moment."""
+        if self._sound is not None:
+            return self._sound(checkpoint, manifest)
+        if self._unread_bytes < manifest.size:
+            return is_there(checkpoint, manifest)
+        self._unread_bytes -= manifest.size
+        return is_whole(checkpoint, manifest)
 
 
 def used_before(job: JobRow, ledger: Sequence[LedgerRow], heard: float) -> Before:

@@ -11,7 +11,17 @@ from typing import Any
 from hpo.cost import Probed
 from hpo.forecasts import Forecast, Outlook, Probing, forecast_error
 from hpo.jobs.checks import gang_sizes
-from hpo.jobs.files import CLAIMED, Archives, Checkpoints, Copying, claim, remove_copies, was_claimed
+from hpo.jobs.files import (
+    CLAIMED,
+    CLOSE_SECONDS,
+    HURRIED_SECONDS,
+    Archives,
+    Checkpoints,
+    Copying,
+    claim,
+    remove_copies,
+    was_claimed,
+)
 from hpo.jobs.launch import driver_details
 from hpo.jobs.noise import Noise
 from hpo.jobs.options import NUM_TO_KEEP
@@ -176,7 +186,7 @@ class Job:
 
         What a run before found stays, where this one did not get to all that is known.
         """
-        checkpoints.close(sweep=False)
+        checkpoints.close(self._close_seconds, sweep=False)
         now = self.clock()
         runs = [*record.notes["runs"][:-1], [record.notes["runs"][-1][0], now]]
         totals = ended.summary or {**record.notes[BEFORE], **known(record.notes)}
@@ -240,10 +250,15 @@ class Job:
                 clock=self.clock,
                 began=record.notes["runs"][-1][0],
             )
-            self.interrupts.stops(controller.stop)
+
+            def stop(reason: str) -> None:
+                writer.hurry()
+                controller.stop(reason)
+
+            self.interrupts.stops(stop)
             stack.enter_context(Copying(self.recorded, self.channels if self.recorded else {}))
             if self.estimator.in_hand:
-                asked = partial(getattr, writer, "stop_requested")
+                asked = partial(_is_to_stop, writer)
                 stack.enter_context(Requests(asked, partial(controller.stop, STOP_REQUESTED), controller.hear))
             try:
                 controller.run()
@@ -253,6 +268,11 @@ class Job:
                 raise
             self.interrupts.closing()
         return controller
+
+    @property
+    def _close_seconds(self) -> float:
+        """How long the end of the job waits for removals."""
+        return HURRIED_SECONDS if self.interrupts.reason else CLOSE_SECONDS
 
     def _asked(self, writer: JobWriter) -> str:
         """Why the job was asked to stop, by a signal or through its record; empty if it was not."""
@@ -290,7 +310,7 @@ class Job:
         """How the search ended, and what it found: nothing that counts if it stopped before it knew all there is."""
         past = [] if controller.stopped else memory.undecided
         unknown = any(controller.trials.counts(row.number) for row in memory.unanswered if row not in past)
-        kept = checkpoints.close(sweep=not unknown)
+        kept = checkpoints.close(self._close_seconds, sweep=not unknown)
         if unknown and not controller.trials.verdict:
             return Ended(status="Failed" if controller.search_failure else "Stopped", reason=controller.stopped)
         noise = Noise(self.search.metric, self.channels)
@@ -358,6 +378,11 @@ class Ended:
     def to_json(self) -> dict[str, Any]:
         """By name."""
         return {"status": self.status, "reason": self.reason, "summary": self.summary}
+
+
+def _is_to_stop(writer: JobWriter) -> bool:
+    """Return whether somebody asked for a stop, or nothing that the job finds is recorded any more."""
+    return writer.stop_requested or writer.lost_lease
 
 
 def known(notes: Mapping[str, Any]) -> dict[str, Any]:

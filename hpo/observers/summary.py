@@ -31,8 +31,9 @@ from hpo.text import (
     untuned_text,
 )
 from trainers.channels import Channel, predicts
+from trainers.checkpoint import is_whole
 from trainers.details import NO_MODEL
-from trainers.errors import ConfigurationError, DataError
+from trainers.errors import ConfigurationError, DataError, StorageError
 from trainers.trainer import Trainer
 
 DISTINCT_ERRORS = 3
@@ -89,7 +90,7 @@ def summarize(
             "trainer": trained_as(*own, controller.search.ranking.counts(best.resource, best.best_resource)),
             "command": by_hand(*own, channels),
             "forked": best.origin is not None or bool(best.past),
-            "load": own[0].load_code(best.checkpoint or ""),
+            "load": load_code(own[0], best),
             "details": best.details,
         },
         "best_trial": None if tuned is None or tuned is best else _scored(controller, tuned, noise),
@@ -123,6 +124,20 @@ def _converged_at(controller: Controller) -> float | None:
         return None
     ends = [run.ended_at for run in controller.runs.values() if run.number <= verdict.last]
     return max((at for at in ends if at is not None), default=None)
+
+
+def load_code(trainer: Trainer, run: TrialRun) -> str:
+    """Return the code that loads a trial's model; empty where its checkpoint is not what the trial wrote.
+
+    A trainer may load the model for this, and its library may end the process if the bytes are not a model's.
+    """
+    if not run.checkpoint:
+        return ""
+    try:
+        whole = is_whole(run.checkpoint, run.manifest)
+    except StorageError:
+        whole = False
+    return trainer.load_code(run.checkpoint) if whole else ""
 
 
 def _scored(controller: Controller, run: TrialRun, noise: Callable[[float], float | None]) -> dict[str, Any]:

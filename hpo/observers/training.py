@@ -13,7 +13,7 @@ from rich.text import Text
 
 from hpo.observers.progress import Goal, PlainProgress
 from hpo.observers.snippets import as_attached, as_python, as_yaml
-from hpo.observers.summary import GLUE, Brief, by_hand, code_text, cost_text, costs, ended_text, trained_as
+from hpo.observers.summary import GLUE, Brief, by_hand, code_text, cost_text, costs, ended_text, load_code, trained_as
 from hpo.search import Controller, TrialRun, status_of
 from hpo.strategies import Cut, Plan
 from hpo.text import count, details_text, holds_secret, short
@@ -81,7 +81,7 @@ def training_of(controller: Controller, trainer: Trainer, channels: Mapping[str,
         "checkpoint": run.checkpoint or "",
         "trainer": trained_as(trainer, trainer.hyperparameters, run.resource),
         "command": by_hand(trainer, trainer.hyperparameters, channels),
-        "load": trainer.load_code(run.checkpoint) if run.checkpoint else "",
+        "load": load_code(trainer, run),
         "details": run.details,
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,6 +46,10 @@ class Batch:
         self.job |= later.job
         for table, rows in later.rows.items():
             self.rows.setdefault(table, {}).update(rows)
+
+    def of(self, table: sa.Table) -> Iterable[Mapping[str, Any]]:
+        """The rows of a table."""
+        return self.rows.get(table.name, {}).values()
 
     @property
     def size(self) -> int:

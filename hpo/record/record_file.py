@@ -23,6 +23,9 @@ from trainers import steady
 from trainers.errors import WarmbandError
 from trainers.home import home
 
+HURRIED_SECONDS = 2.0
+"""How long it is waited for where the driver was asked to end."""
+
 AWAY_SECONDS = 60.0
 """How long a file that is not there is waited for: its disk may come back, or who moved it may put it back."""
 
@@ -44,13 +47,16 @@ class RecordFile:
     Args:
         engine: of SQLite; one of its connections is open.
         path: of the file.
+        job: that is driven.
     """
 
-    def __init__(self, engine: sa.Engine, path: str) -> None:
+    def __init__(self, engine: sa.Engine, path: str, job: str) -> None:
+        self._job = job
         self._engine, self.path = engine, Path(path).absolute()
         self._real = Path(os.path.realpath(path))
         self._file = _identity(self.path)
         self._gone_at: float | None = None
+        self._away_seconds: float | None = None
         self._open = 1
         """Connections that are open: one at least, that was used for the lease, and those that came since."""
         self._logs: dict[str, tuple[int, int] | None] = dict.fromkeys(_LOGS)
@@ -58,27 +64,38 @@ class RecordFile:
         for event, heard in self._events:
             sa.event.listen(engine, event, heard)
         self._note_logs()
+        self._bills = self._counted()
+        """Rows of the job's ledger that have to be in the file: none is ever taken out."""
+        self._touched = self._stamp()
 
     @classmethod
-    def of(cls, engine: sa.Engine) -> Self | None:
+    def of(cls, engine: sa.Engine, job: str) -> Self | None:
         """The file of an engine's record; None where the record is in no file of a known path."""
         path = engine.url.database
         if engine.dialect.name != "sqlite" or not path or path.startswith("file:"):
             return None
-        return cls(engine, path)
+        return cls(engine, path, job)
+
+    def billed(self, rows: int) -> None:
+        """Take in that so many new rows of the job's ledger are in the file now."""
+        self._bills += rows
 
     def check(self) -> None:
-        """See that the file is the one that was opened. It costs three looks at the disk.
+        """See that the file is the one that was opened, and that nobody has written over it.
+
+        It costs four looks at the disk; where the file was written to since the last look, which SQLite does now and
+        then, the rows of the job's ledger are counted.
 
         Raises:
             FileAwayError: there is none; it may come back.
-            FileLostError: there is another, or no log of it; or there is none for `AWAY_SECONDS`.
+            FileLostError: there is another, or no log of it, or it has lost rows; or there is none for `AWAY_SECONDS`.
         """
         now = _identity(self.path)
         if now is None:
+            most = AWAY_SECONDS if self._away_seconds is None else self._away_seconds
             first, self._gone_at = self._gone_at, self._gone_at or time.monotonic()
-            if first is not None and time.monotonic() - first > AWAY_SECONDS:
-                raise FileLostError(f"is not there any more, for {AWAY_SECONDS:g} s now")
+            if first is not None and time.monotonic() - first > most:
+                raise FileLostError(f"is not there any more, for {most:g} s now")
             raise FileAwayError(f"{self.path} is not there any more: was it moved or removed, or its disk unmounted?")
         self._gone_at = None
         if now != self._file:
@@ -87,15 +104,43 @@ class RecordFile:
             if known is not None and _identity(self._log(ending)) != known:
                 raise FileLostError(f"has lost {self._log(ending).name}, which SQLite keeps beside it")
         self._note_logs()
+        if (touched := self._stamp()) != self._touched:
+            if (found := self._counted()) < self._bills:
+                raise FileLostError(
+                    f"was written over, as by a copy, and has {found} of {self._bills} bills of the job"
+                )
+            self._touched = touched
 
-    def save(self, job: str, lease: str, write: Callable[[sa.Connection], None]) -> Path:
+    def _stamp(self) -> tuple[int, int]:
+        with suppress(OSError):
+            found = os.stat(self.path)
+            return found.st_mtime_ns, found.st_size
+        return 0, 0
+
+    def _counted(self) -> int:
+        """Count the rows of the job's ledger by a connection of its own, which remembers no page; 0 if none is readable.
+
+        Raises:
+            FileAwayError: the database is locked.
+        """
+        try:
+            with closing(sqlite3.connect(f"{self.path.as_uri()}?mode=ro", uri=True)) as connection:
+                query = "SELECT count(*) FROM ledger WHERE job = ?"
+                return int(connection.execute(query, [self._job]).fetchone()[0])
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error) or "busy" in str(error):
+                raise FileAwayError(str(error)) from None
+            return 0
+        except sqlite3.DatabaseError:
+            return 0
+
+    def save(self, lease: str, write: Callable[[sa.Connection], None]) -> Path:
         """Copy the record as its open connections have it into a new file beside it, or where there is room.
 
         SQLite writes the log into the file when the last connection is closed, and the file may be a backup by then
         that somebody copied into it. So a log that nobody else can find is emptied.
 
         Args:
-            job: the job that is driven.
             lease: the lease under which it is; a connection that does not know it is to another file.
             write: is given a connection to the copy, for what still waits to be written.
 
@@ -108,20 +153,20 @@ class RecordFile:
         with closing(self._engine.raw_connection()) as connection:
             source: Any = connection.driver_connection
             try:
-                found = source.execute("SELECT lease FROM jobs WHERE name = ?", [job]).fetchone()
+                found = source.execute("SELECT lease FROM jobs WHERE name = ?", [self._job]).fetchone()
                 if found is None or found[0] != lease:
                     raise ValueError(
                         "its connection was closed, and the record that is there does not know this driver"
                     )
-                return self._copied(source, job, write)
+                return self._copied(source, write)
             finally:
                 log = self._logs[_LOGS[0]]
                 if log is not None and _identity(self._log(_LOGS[0])) != log and not _emptied(log):
                     _leave_open(source)
                     connection.detach()
 
-    def _copied(self, source: sqlite3.Connection, job: str, write: Callable[[sa.Connection], None]) -> Path:
-        name = f"{self.path.name}.saved-{job}-{time.strftime('%Y%m%d-%H%M%S', time.localtime(steady.now()))}"
+    def _copied(self, source: sqlite3.Connection, write: Callable[[sa.Connection], None]) -> Path:
+        name = f"{self.path.name}.saved-{self._job}-{time.strftime('%Y%m%d-%H%M%S', time.localtime(steady.now()))}"
         problem: Exception | None = None
         for folder in (self.path.parent, home(), Path(tempfile.gettempdir())):
             try:
@@ -131,6 +176,10 @@ class RecordFile:
                     (found,) = goal.execute("PRAGMA quick_check(1)").fetchone()
                     if found != "ok":
                         raise ValueError(f"what its connection reads is damaged: {found}")
+                    query = "SELECT count(*) FROM ledger WHERE job = ?"
+                    (bills,) = goal.execute(query, [self._job]).fetchone()
+                    if bills < self._bills:
+                        raise ValueError(f"its connection, too, reads {bills} of {self._bills} bills")
                 engine = sa.create_engine(f"sqlite:///{copy}")
                 try:
                     with engine.begin() as connection:
@@ -142,6 +191,10 @@ class RecordFile:
                 problem = problem or error
         assert problem is not None, "one folder was tried"
         raise problem
+
+    def hurry(self) -> None:
+        """Wait for a file that is not there for a moment only."""
+        self._away_seconds = HURRIED_SECONDS
 
     def close(self) -> None:
         """Watch no longer."""

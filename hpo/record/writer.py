@@ -39,6 +39,9 @@ CLOCK_SLACK = 5.0
 SURE_WITHIN = 5.0
 """How long a driver that stood still waits for word of its lease, where the database may be away."""
 
+HURRIED_WITHIN = 4.0
+"""Seconds for which a job that was asked to stop by a signal waits for its store."""
+
 CLOSE_WITHIN = 120.0
 """Seconds for which a job that has ended waits for its store: a database that is away for half a minute comes back."""
 
@@ -89,6 +92,7 @@ class JobWriter:
         """Rows that the thread has taken and not written yet."""
         self._given_up = False
         self._closed = self._abandoned = False
+        self._close_within = CLOSE_WITHIN
         self._problem: Exception | None = None
         self._taken: LeaseError | None = None
         self._dropped = False
@@ -96,7 +100,7 @@ class JobWriter:
         self._wake = threading.Event()
         self._looked = self._beaten = -math.inf
         self._called = time.monotonic()
-        self._file = RecordFile.of(engine)
+        self._file = RecordFile.of(engine, job.name)
         self._thread = threading.Thread(target=self._run, name=f"store writer of {job.name}", daemon=True)
         self._thread.start()
 
@@ -177,22 +181,35 @@ class JobWriter:
             if self._taken:
                 raise self._taken
 
-    def close(self, timeout: float = CLOSE_WITHIN) -> None:
+    def hurry(self) -> None:
+        """From now on wait for the store for seconds only, since the process was asked to end.
+
+        The handler of a signal may call it.
+        """
+        self._close_within = HURRIED_WITHIN
+        if self._file is not None:
+            self._file.hurry()
+
+    def close(self, timeout: float | None = None) -> None:
         """Writes what waits, gives the lease back and ends the thread; nothing can be queued afterwards.
+
+        Args:
+            timeout: seconds; None is two minutes, or seconds after `hurry`.
 
         Raises:
             WarmbandError: rows still wait after `timeout` seconds; they are given up.
             LeaseError: rows waited when another process took the job over; they are given up.
         """
+        within = self._close_within if timeout is None else timeout
         with self._changed:
             self._closed = True
             self._changed.notify_all()
         self._wake.set()
-        self._thread.join(timeout)
+        self._thread.join(within)
         if self._thread.is_alive() and not self._abandoned:
             self._abandoned = True
             self._wake.set()
-            raise self._late(timeout)
+            raise self._late(within)
         if self._taken and self._dropped:
             raise self._taken
 
@@ -314,6 +331,8 @@ class JobWriter:
                     _log.warning("job %s waits for its store, %s: %s", self.name, self._url, cause(error))
                 self._problem = error
                 continue
+            if self._file is not None:
+                self._file.billed(sum(values["id"].startswith(self._own_id) for values in batch.of(tables.LEDGER)))
             batch, pause = Batch(), FLUSH_EVERY
             with self._changed:
                 self._written, self._problem = reached, None
@@ -422,7 +441,7 @@ class JobWriter:
 
         what = f"the record of job {self.name!r}, {record}, {fault} while the job ran, so that the job ends"
         try:
-            saved = self._file.save(self.name, self._lease, write)
+            saved = self._file.save(self._lease, write)
         except Exception as error:  # Whatever it is, the driver has to say what is lost.
             return RecordLostError(
                 f"{what}. What the job had recorded cannot be saved ({cause(error)}); put a backup of the record in "

@@ -71,7 +71,7 @@ def _aws(service: Service) -> list[BaseRoute]:
     from hpo.serve import aws
 
     keys = aws.read_keys(settings.aws_keys)
-    tables = aws.read_tables(settings.aws_tables, allow_code=settings.allow_code)
+    tables = aws.read_tables(settings.aws_tables, allow_code=settings.allow_code, places=settings.places)
     door = aws.AwsDoor(service.open, settings.store, keys, tables, service.actors.run, service.creators.run)
 
     async def call(request: Request) -> Response:

@@ -6,6 +6,7 @@ import ipaddress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hpo.serve.places import NO_PLACES, Places
 from trainers.errors import ConfigurationError
 from trainers.home import home
 
@@ -22,6 +23,7 @@ class ServeSettings:
         names: host names under which browsers and programs call the server, beside loopback and plain addresses.
         allow_code: whether job files may name Python code, which the jobs' processes would import.
         data_dir: where named datasets lie.
+        places: folders that jobs of clients may write to, and hosts that they may ask or send to.
         aws_keys: the file of keys for SageMaker's protocol; None leaves that out.
         aws_tables: the file of images and instance types of one's own.
         most_bytes: of a request's body.
@@ -41,6 +43,7 @@ class ServeSettings:
     names: tuple[str, ...] = ()
     allow_code: bool = False
     data_dir: str | None = None
+    places: Places = NO_PLACES
     aws_keys: Path | None = None
     aws_tables: Path | None = None
     most_bytes: int = 4 * 1024 * 1024

@@ -10,6 +10,7 @@ from hpo.record import Actor, acting
 from hpo.serve.apart import answer, ask
 from hpo.serve.deployments import begin, end
 from hpo.serve.errors import RefusedError, as_refusal
+from hpo.serve.places import Places
 from hpo.serve.security import Who
 from hpo.serve.settings import ServeSettings
 from trainers.errors import WarmbandError
@@ -38,6 +39,7 @@ async def start(settings: ServeSettings, who: Who, request: Mapping[str, Any]) -
     try:
         own = ("store", "data_dir", "allow_code")
         given = {**request, **{name: getattr(settings, name) for name in own}, "folder": str(settings.folder)}
+        given["places"] = settings.places.to_json()
         found: dict[str, Any] = await ask("hpo.serve.starting", given, Actor(by=who.name, door="REST"))
     finally:
         _under_way -= 1
@@ -65,6 +67,7 @@ def _create(given: dict[str, Any]) -> dict[str, Any]:
     from hpo.tuner import HyperparameterTuner
 
     spec = read_text(given["text"], allow_code=given["allow_code"])
+    Places.of_json(given["places"]).check(spec.model_dump(mode="json"))
     told = io.StringIO()
     arguments = {**spec.arguments(), "store": given["store"], "console": Console(file=told, width=WIDTH)}
     tuner = HyperparameterTuner(**arguments) if isinstance(spec, JobSpec) else None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         lay as lay,
         places as places,
     )
-    from trainers.cluster.reach import REACH_PREFIX as REACH_PREFIX, Reach as Reach
+    from trainers.cluster.reach import Reach as Reach, is_reach_marker as is_reach_marker
     from trainers.cluster.session import Cluster as Cluster, cluster as cluster
     from trainers.cluster.shared_paths import reaching as reaching
     from trainers.cluster.train_run import GangTrainer as GangTrainer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 import uuid
 from collections.abc import Mapping
@@ -19,6 +20,11 @@ REACH_PREFIX = ".warmband-reach-"
 """Of what is written to be looked for; the job's own mark begins with less of it."""
 
 _REMEDY = "give a folder that all nodes mount at this path, or a URI (s3://, gs://)"
+
+
+def is_reach_marker(name: str) -> bool:
+    """Return whether a file of that name is one that is written to be looked for."""
+    return re.fullmatch(rf"{re.escape(REACH_PREFIX)}[0-9a-f]{{32}}", name) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,24 +47,28 @@ def trial_log(folder: str, job: str, trial: str, rank: int = 0) -> Path:
     return Path(folder, job, f"{trial}.log" if rank == 0 else f"{trial}.worker-{rank}.log")
 
 
-def remove_logs(job: str, trials: Container[str]) -> None:
+def remove_logs(job: str, trials: Container[str]) -> list[str]:
     """Remove the logs of a job's trials on this machine; what else is in their folder stays.
 
     Args:
         job: the job's name, or that of another folder of checkpoints.
         trials: their ids.
 
+    Returns:
+        The paths of what stays.
+
     Raises:
         StorageError: one is there and cannot be removed.
     """
     folder = str(Path(logs_folder(), job))
     if storage.is_link(folder):
-        return
+        return [folder]
     for name in storage.names(folder):
         found = _LOG.fullmatch(name)
         if found and found[1] in trials:
             storage.delete(storage.join(folder, name))
     storage.delete_if_empty(folder)
+    return [storage.join(folder, name) for name in storage.names(folder)]
 
 
 def logs_folder() -> str:

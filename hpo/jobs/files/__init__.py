@@ -7,7 +7,11 @@ from trainers.lazy import load_when_used
 if TYPE_CHECKING:
     from hpo.jobs.files import folder as folder
     from hpo.jobs.files.archives import ARCHIVES as ARCHIVES, Archives as Archives, archive_of as archive_of
-    from hpo.jobs.files.checkpoints import Checkpoints as Checkpoints
+    from hpo.jobs.files.checkpoints import (
+        CLOSE_SECONDS as CLOSE_SECONDS,
+        HURRIED_SECONDS as HURRIED_SECONDS,
+        Checkpoints as Checkpoints,
+    )
     from hpo.jobs.files.deletion import Files as Files, check_over as check_over, left_text as left_text
     from hpo.jobs.files.folder import (
         CLAIMED as CLAIMED,

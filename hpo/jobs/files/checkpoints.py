@@ -28,6 +28,9 @@ BATCH_SECONDS = 1.0
 CLOSE_SECONDS = 60.0
 """How long the end of a job waits for what is still to be removed."""
 
+HURRIED_SECONDS = 2.0
+"""How long it waits where a signal asked the job to stop; what stays goes when the job is resumed or deleted."""
+
 logger = logging.getLogger(__name__)
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from hpo.jobs.files.folder import COPIES, DRIVER_LOG, MARK, is_of, is_trial
+from hpo.jobs.files.folder import COPIES, DRIVER_LOG, MARK, has_log, is_of, is_of_begin, is_trial
 from hpo.jobs.files.inputs import remove_copies
 from hpo.record import JobRow, is_held
 from trainers import storage
 from trainers.checkpoint import PROFILES, TRACE_ENDING, remove_trial
-from trainers.cluster import REACH_PREFIX
+from trainers.cluster import is_reach_marker
 from trainers.errors import ConfigurationError, DataError
 from trainers.home import home
 from trainers.script import remove_logs
@@ -86,14 +86,17 @@ class Files:
             self._remove_in(folder)
             left += [storage.join(folder, name) for name in storage.names(folder)]
         if self.folder:
-            remove_logs(self.job, _Trials(self.job))
+            left += remove_logs(self.job, _Trials(self.job))
         return left
 
     def _remove_in(self, folder: str) -> None:
         """Removes what the job wrote in one of its folders, the mark last, so that another try knows the folder."""
         held = storage.names(folder)
         if MARK not in held:
+            for name in held:  # What a start left that was killed before it wrote the mark.
+                storage.delete(storage.join(folder, name))
             return
+        logs = has_log(folder)
         for name in held:
             uri = storage.join(folder, name)
             if is_trial(self.job, name):
@@ -102,7 +105,7 @@ class Files:
                 remove_copies(folder)
             elif name == PROFILES:
                 self._remove_traces(uri)
-            elif name == DRIVER_LOG or storage.drafted(name) == MARK or name.startswith(REACH_PREFIX):
+            elif (name == DRIVER_LOG and logs) or is_of_begin(name) or is_reach_marker(name):
                 storage.delete(uri)
         storage.delete(storage.join(folder, MARK))
         storage.delete_if_empty(folder)
@@ -111,8 +114,8 @@ class Files:
         if storage.is_link(folder):
             return
         for name in storage.names(folder):
-            trial, ending, _ = (storage.drafted(name) or name).partition(TRACE_ENDING)
-            if ending and is_trial(self.job, trial):
+            whole = storage.drafted(name) or name
+            if whole.endswith(TRACE_ENDING) and is_trial(self.job, whole.removesuffix(TRACE_ENDING)):
                 storage.delete(storage.join(folder, name))
         storage.delete_if_empty(folder)
 

@@ -22,6 +22,9 @@ MARK = ".warmband-job.json"
 FOLDER_ID = "folder_id"
 """Key of a job's spec: what the mark in its folder says."""
 
+_LOGS = "logs"
+"""Key of the mark: whether the folder holds the log of a driver in the background."""
+
 COPIES = "inputs"
 """Name of the folder in it with copies of inputs that another process cannot open."""
 
@@ -54,8 +57,8 @@ def check_free(folder: str, name: str) -> None:
     held = storage.names(folder)
     if MARK in held:
         raise _taken(folder, name, _read(folder))
-    if held:
-        raise _foreign(folder, held)
+    if foreign := _foreign_names(held):
+        raise _foreign(folder, foreign)
 
 
 def _own_of_home(folder: str) -> Path | None:
@@ -84,13 +87,14 @@ def was_claimed(job: JobRow) -> bool:
     return bool(job.spec.get(FOLDER_ID) and job.summary.get(CLAIMED))
 
 
-def claim(folder: str, job: JobRow, *, begun: bool) -> None:
+def claim(folder: str, job: JobRow, *, begun: bool, logs: bool = False) -> None:
     """Makes the folder of a job that is driven from here, and marks it; or sees that it is the job's.
 
     Args:
         folder: of its files.
         job: its row.
         begun: whether it has been there before, so that it is not made anew.
+        logs: whether a driver in the background writes its log there.
 
     Raises:
         ConfigurationError: the folder is another job's, or holds files that are no job's.
@@ -102,10 +106,12 @@ def claim(folder: str, job: JobRow, *, begun: bool) -> None:
         mark = _read(folder)
         if mark.get("id") != mine:
             raise _taken(folder, job.name, mark)
+        if logs and not mark.get(_LOGS):
+            storage.write(storage.join(folder, MARK), json.dumps({**mark, _LOGS: True}).encode())
         return
     if not begun:
-        if held:
-            raise _foreign(folder, held)
+        if foreign := _foreign_names(held):
+            raise _foreign(folder, foreign)
         storage.make_folder(folder)
     elif not storage.is_there(folder):
         raise StorageError(
@@ -113,7 +119,7 @@ def claim(folder: str, job: JobRow, *, begun: bool) -> None:
             "If they are gone for good, make an empty one: what is needed of them is trained again"
         )
     if mine:  # A job of an earlier version has none.
-        mark = {"job": job.name, "id": mine, "created_at": job.created_at}
+        mark = {"job": job.name, "id": mine, "created_at": job.created_at, _LOGS: logs}
         storage.write(storage.join(folder, MARK), json.dumps(mark).encode())
 
 
@@ -124,7 +130,27 @@ def is_of(folder: str, job: JobRow) -> bool:
         DataError: it cannot be looked at.
     """
     held = storage.names(folder)
-    return bool(_read(folder).get("id") == job.spec.get(FOLDER_ID, "")) if MARK in held else not held
+    if MARK in held:
+        return bool(_read(folder).get("id") == job.spec.get(FOLDER_ID, ""))
+    return not _foreign_names(held)
+
+
+def has_log(folder: str) -> bool:
+    """Return whether a driver in the background has written its log into a job's folder.
+
+    Raises:
+        StorageError: the folder's mark cannot be read.
+    """
+    return bool(_read(folder).get(_LOGS))
+
+
+def is_of_begin(name: str) -> bool:
+    """Return whether a file of a job's folder is what a start leaves that is killed before it has written the mark."""
+    return storage.drafted(name) == MARK or storage.is_probe(name)
+
+
+def _foreign_names(held: Sequence[str]) -> list[str]:
+    return [name for name in held if not is_of_begin(name)]
 
 
 def _read(folder: str) -> dict[str, Any]:

@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 OF_COLUMNS = ("categorical", "drop", "keep", "missing")
 """Arguments of `Channel.of` that say how columns are read, as `reopened_with` has them."""
 
-_COPY = re.compile(r".+-(None|[0-9a-f]{8,})\.npz")
+_COPY = re.compile(r".+-(None|[0-9a-f]{24})\.npz")
 """Names of copies: a channel's name and the digest of its rows."""
 
 _SAID = "said_"

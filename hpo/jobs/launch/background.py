@@ -134,7 +134,7 @@ def _claim_log_folder(job: JobRow) -> None:
     """
     folder = str(supervisor.log_file(job.name).parent)
     models = storage.join(job.spec["storage_path"], job.name)
-    claim(folder, job, begun=folder == models and was_claimed(job))
+    claim(folder, job, begun=folder == models and was_claimed(job), logs=True)
 
 
 def start_apart(

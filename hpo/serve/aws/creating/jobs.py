@@ -12,6 +12,7 @@ from hpo.record import JobRow, Store, actor
 from hpo.serve.apart import SECONDS, answer, ask
 from hpo.serve.aws.creating.tables import LENGTH, Image, Instance, Tables
 from hpo.serve.aws.errors import ServiceError, as_service_error
+from hpo.serve.places import Places
 from trainers.errors import WarmbandError
 
 _log = logging.getLogger("warmband.serve")
@@ -78,6 +79,7 @@ def _apart(given: dict[str, Any], tables: Tables) -> None:
     """
     images, instances = ([each.model_dump() for each in of] for of in (tables.images, tables.instances))
     given |= {"images": images, "instances": instances, "allow_code": tables.allow_code}
+    given["places"] = tables.places.to_json()
     if told := asyncio.run(ask("hpo.serve.aws.creating.jobs", given, actor())):
         raise ServiceError(told["code"], told["message"], told["status"])
 
@@ -103,6 +105,7 @@ def _create(given: Mapping[str, Any]) -> None:
         allow_code=given["allow_code"],
     )
     request, store = given["request"], given["store"]
+    Places.of_json(given["places"]).check(request)
     made, inputs = (tuning_of if given["kind"] == "tuning" else training_of)(request, tables, store)
     name = request["HyperParameterTuningJobName" if given["kind"] == "tuning" else "TrainingJobName"]
     settings = made.settings.changed()

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from hpo.serve.places import NO_PLACES, Places
 from hpo.yaml_core import load
 from trainers.errors import ConfigurationError
 
@@ -64,11 +65,13 @@ class Tables:
         images: by their URIs.
         instances: by their names.
         allow_code: whether programs of clients may run.
+        places: see `ServeSettings`.
     """
 
     images: tuple[Image, ...]
     instances: tuple[Instance, ...]
     allow_code: bool = False
+    places: Places = NO_PLACES
 
     def image(self, uri: str) -> Kind | None:
         """The trainer of an image; None where it is in no table."""
@@ -126,12 +129,13 @@ Types with accelerators that are not listed, such as ml.trn1.32xlarge, are in th
 """
 
 
-def read_tables(path: Path | None, *, allow_code: bool = False) -> Tables:
+def read_tables(path: Path | None, *, allow_code: bool = False, places: Places = NO_PLACES) -> Tables:
     """The tables: entries of a file of the user's before those that are built in.
 
     Args:
         path: YAML with `images`, of `match` and `trainer`, and `instances`, of `match`, `cpus` and `gpus`; or None.
         allow_code: whether programs of clients may run.
+        places: see `Tables`.
 
     Raises:
         ConfigurationError: the file is missing or wrong, naming the entry.
@@ -144,7 +148,12 @@ def read_tables(path: Path | None, *, allow_code: bool = False) -> Tables:
             raise ConfigurationError(
                 f"{path}: images: match {each.match!r} is no regular expression: {error}"
             ) from None
-    return Tables(images=(*own.images, *IMAGES), instances=(*own.instances, *INSTANCES), allow_code=allow_code)
+    return Tables(
+        images=(*own.images, *IMAGES),
+        instances=(*own.instances, *INSTANCES),
+        allow_code=allow_code,
+        places=places,
+    )
 
 
 def _read(path: Path) -> _File:

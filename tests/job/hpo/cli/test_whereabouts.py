@@ -160,9 +160,9 @@ def test_deleting_takes_the_record_and_the_files(store: Store, tmp_path: Path, h
         spec = {**store.job(name).spec, "storage_path": str(tmp_path / "models"), FOLDER_ID: name}
         store.update_job(name, spec=spec)
         for folder in (tmp_path / "models" / name, log.parent):
-            claim(str(folder), store.job(name), begun=False)
+            claim(str(folder), store.job(name), begun=False, logs=folder == log.parent)
         (tmp_path / "models" / name / "inputs").mkdir(parents=True)
-        (tmp_path / "models" / name / "inputs" / "train-0123456789ab.npz").write_text("x")
+        (tmp_path / "models" / name / "inputs" / "train-0123456789ab0123456789ab.npz").write_text("x")
         log.write_text("x")
         (home / "logs" / name).mkdir(parents=True)
         (home / "logs" / name / f"{name}-000.log").write_text("x")

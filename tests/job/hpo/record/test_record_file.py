@@ -13,7 +13,7 @@ import pytest
 from hpo.record import record_file
 from hpo.record.store import JobWriter, Store, TrialRow
 from tests.support.refusals import mentions, missing_names
-from tests.support.rows import job, report, sqlite_url, until
+from tests.support.rows import bill, job, report, sqlite_url, until
 from trainers.errors import RecordLostError, WarmbandError
 
 
@@ -150,6 +150,51 @@ def test_the_documented_way_to_put_a_backup_back_with_a_driver_at_work(file: Pat
     assert file.read_bytes() == before, "the backup is not written over"
     with Store(sqlite_url(file.parent)) as store:
         assert [each.step for each in store.reports("bank")] == [1, 2, 3, 4, 5]
+
+
+def copied_over(file: Path) -> None:
+    """By a backup, while all that was written since is in the file and not in its log."""
+    with sqlite3.connect(file) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    shutil.copyfile(file.with_name("backup.db"), file)
+
+
+def emptied(file: Path) -> None:
+    with sqlite3.connect(file) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    os.truncate(file, 0)
+
+
+@pytest.mark.parametrize("act", [copied_over, emptied], ids=lambda act: act.__name__)
+def test_a_file_that_is_written_over_while_its_logs_stay_is_noticed(file: Path, act: Callable[[Path], None]) -> None:
+    with Store(sqlite_url(file.parent)) as store:
+        writer = begin(store)
+        writer.ledger(bill(1.0))
+        writer.flush()
+        with sqlite3.connect(file) as connection:
+            connection.execute("VACUUM INTO ?", [str(file.with_name("backup.db"))])
+        connection.close()
+        writer.ledger(*(bill(number) for number in range(20)))
+        writer.flush()
+        act(file)
+        until(lambda: writer.lost_lease)
+        with pytest.raises(RecordLostError) as raised:
+            writer.close()
+    mentions(str(raised.value), "bank", str(file), "hpo resume bank")
+
+
+def test_checkpoints_of_sqlite_are_no_fault(file: Path) -> None:
+    with Store(sqlite_url(file.parent)) as store, store.writer("bank") as writer:
+        for number in range(5):
+            writer.ledger(bill(number))
+            writer.flush()
+            with sqlite3.connect(file) as connection:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.close()
+        writer.flush()
+        assert len(store.ledger("bank")) == 5
 
 
 def test_a_file_that_was_moved_and_comes_back_is_gone_on_with(file: Path, caplog: pytest.LogCaptureFixture) -> None:

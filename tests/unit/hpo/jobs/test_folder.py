@@ -86,8 +86,32 @@ def test_deletion_leaves_a_folder_without_the_jobs_mark(folder: Path) -> None:
     assert not folder.exists()
 
 
+def test_a_start_that_was_killed_before_the_mark_is_begun_again_or_deleted(folder: Path) -> None:
+    left = (f".{MARK}.{'0' * 32}", f".warmband-{'0' * 32}", f"..warmband-{'0' * 32}.{'0' * 32}")
+    put(folder, left)
+    check_free(str(folder), "job")
+    assert Files.of(row(folder.parent)).remove() == []
+    assert list(folder.iterdir()) == []
+    put(folder, left)
+    claim(str(folder), row(folder.parent), begun=False)
+    assert Files.of(row(folder.parent)).remove() == []
+    assert not folder.exists()
+
+
+def test_a_driver_log_is_the_jobs_where_a_driver_in_the_background_wrote_it(folder: Path) -> None:
+    claim(str(folder), row(folder.parent), begun=False)
+    (folder / DRIVER_LOG).touch()
+    assert Files.of(row(folder.parent)).remove() == [str(folder / DRIVER_LOG)]
+    (folder / DRIVER_LOG).unlink()
+    for logs in (False, True, False):
+        claim(str(folder), row(folder.parent), begun=False, logs=logs)
+    (folder / DRIVER_LOG).touch()
+    assert Files.of(row(folder.parent)).remove() == []
+    assert not folder.exists()
+
+
 OF_THE_JOB = (
-    "inputs/train-0123456789abcdef.npz",
+    "inputs/train-0123456789abcdef01234567.npz",
     "driver.log",
     f".{MARK}.0123456789abcdef0123456789abcdef",
     ".warmband-reach-0123456789abcdef0123456789abcdef",
@@ -110,6 +134,15 @@ FOREIGN = (
     "job-x/000001.ubj",
     "another-003/000001.ubj",
     "inputs/mine.npz",
+    "inputs/train-20261130.npz",
+    "job-003/20261130.tar.gz",
+    "job-003/20261130.tar",
+    "job-003/000001.ubj.bak",
+    "job-003/000001.csv",
+    "job-003/20261130/manifest.json",
+    "profiles/job-003.json.gz.bak",
+    ".warmband-reach-notes",
+    ".warmband-notes",
     "inputs/notes/a.txt",
     "profiles/mine.json.gz",
     "untuned/notes.txt",
@@ -135,7 +168,7 @@ def files_in(folder: Path) -> set[str]:
 
 
 def test_deletion_takes_all_that_the_job_wrote(folder: Path) -> None:
-    claim(str(folder), row(folder.parent), begun=False)
+    claim(str(folder), row(folder.parent), begun=False, logs=True)
     put(folder, OF_THE_JOB)
     assert Files.of(row(folder.parent)).remove() == []
     assert not folder.exists()
@@ -143,7 +176,7 @@ def test_deletion_takes_all_that_the_job_wrote(folder: Path) -> None:
 
 def test_deletion_takes_nothing_that_somebody_else_wrote_and_names_it(folder: Path, tmp_path: Path) -> None:
     """Also what a link leads to, in the place of each folder of the job."""
-    claim(str(folder), row(folder.parent), begun=False)
+    claim(str(folder), row(folder.parent), begun=False, logs=True)
     put(folder, OF_THE_JOB + FOREIGN)
     put(tmp_path / "elsewhere", OF_THE_JOB)
     links = {"job-006": "job-003", "job-007/000003": "job-004/000003", "job-008/000003.ubj": "untuned/000009.ubj"}
@@ -174,7 +207,9 @@ def test_of_the_logs_of_programs_those_of_the_jobs_trials_go(
     logs = tmp_path / "home" / "logs" / "job"
     claim(str(folder), row(folder.parent), begun=False)
     put(logs, ("job-003.log", "job-003.worker-1.log", "untuned.log", "mine.log", "job-003.log.gz", "deep/job-003.log"))
-    Files.of(row(folder.parent)).remove()
+    assert Files.of(row(folder.parent)).remove() == [
+        str(logs / name) for name in ("deep", "job-003.log.gz", "mine.log")
+    ]
     assert files_in(logs) == {"mine.log", "job-003.log.gz", "deep/job-003.log"}
 
 
@@ -186,8 +221,8 @@ def test_the_folder_of_a_drivers_log_is_the_jobs_by_its_mark(folder: Path, tmp_p
     assert Files.of(job).remove() == []
     assert files_in(logs) == {DRIVER_LOG}
     (logs / DRIVER_LOG).unlink()
-    for each in (folder, logs):
-        claim(str(each), job, begun=False)
+    claim(str(folder), job, begun=False)
+    claim(str(logs), job, begun=False, logs=True)
     put(logs, (DRIVER_LOG, "mine.txt"))
     assert Files.of(job).remove() == [str(logs / "mine.txt")]
     assert files_in(logs) == {"mine.txt"}
