@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from hpo.job_file import example_file, json_schema
+from hpo.job_file import MOST_BYTES, example_file, json_schema
 from hpo.record import Store
 from hpo.sagemaker import add_trial, stop_trial
 from hpo.serve.errors import RefusedError, json_response
@@ -50,8 +50,12 @@ async def create(
     clone_of: Annotated[str, Query(description="The job that it is a copy of.", max_length=64)] = "",
 ) -> Response:
     """Creates a job of a job file, which is the request's body as YAML or JSON."""
+    body = await request.body()
+    if len(body) > MOST_BYTES:
+        message = f"the job file has {len(body):,} bytes; give at most {MOST_BYTES:,}, and name large data by its path"
+        raise RefusedError(413, "TooLarge", message)
     try:
-        text = (await request.body()).decode("utf-8")
+        text = body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise RefusedError(400, "Invalid", "the job file is not text in UTF-8") from error
     service = service_of(request)
