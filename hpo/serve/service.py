@@ -15,6 +15,7 @@ from hpo.serve.following import EventStream, Follower, Hub, HubTimes
 from hpo.serve.security import Sessions, Tokens, Who
 from hpo.serve.settings import ServeSettings
 from hpo.serve.shared import Shared
+from hpo.serve.starting import checks
 from hpo.serve.workers import Workers
 from trainers.errors import ConfigurationError, WarmbandError
 
@@ -115,9 +116,10 @@ class Service:
         self.hub.close()
 
     def close(self) -> None:
-        """Lets go of threads and of the record."""
+        """Lets go of threads, of the record and of checks."""
         self.readers.close()
         self.actors.close()
         self.creators.close()
+        checks.end()
         if self._store is not None:
             self._store.close()

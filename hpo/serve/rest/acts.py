@@ -13,7 +13,7 @@ from hpo.record import Store
 from hpo.sagemaker import add_trial, stop_trial
 from hpo.serve.errors import RefusedError, json_response
 from hpo.serve.rest.reading import JobName, TrialName, service_of
-from hpo.serve.starting import start
+from hpo.serve.starting import checks, start
 from trainers import storage
 
 router = APIRouter(tags=["act"])
@@ -36,8 +36,10 @@ async def schema(request: Request, training: bool = False) -> Response:
 
 
 @router.get("/example")
-async def example() -> Response:
+async def example(request: Request) -> Response:
     """The job file that `hpo init` writes, to start a new one from."""
+    if request.state.who.may_act:
+        checks.prepare()  # Who writes a job file will have it checked.
     return json_response({"text": example_file()})
 
 
