@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -51,6 +52,8 @@ class Service:
         self.documents: Shared[tuple[bytes, str]] = Shared(self.readers)
         self.drop: Callable[[tuple[str, int] | None], None] = lambda client: None
         """Cuts the connection of a client that takes nothing; the server that runs the app puts it here."""
+        self._streams: Counter[str] = Counter()
+        """Clients that follow events, by the names of tokens."""
         self._store: Store | None = None
         self._opening = threading.Lock()
         self._problem: tuple[float, WarmbandError] | None = None
@@ -82,8 +85,16 @@ class Service:
         """
         if self.hub.closed:
             raise RefusedError(503, "Ending", "the server is about to end", wait=2.0)
+        if (own := self._streams[who.name]) >= self.settings.streams_of_one:
+            message = f"{own} clients follow events with the token {who.name!r} already; end one of them"
+            raise RefusedError(429, "TooManyRequests", message, wait=30.0)
         if self.hub.listeners >= self.settings.streams:
             raise RefusedError(503, "Busy", f"{self.hub.listeners} clients follow events already", wait=30.0)
+
+        def count(change: int) -> None:
+            self._streams[who.name] += change
+            if not self._streams[who.name]:
+                del self._streams[who.name]
 
         def allowed() -> bool:
             try:
@@ -91,7 +102,8 @@ class Service:
             except ConfigurationError:  # Somebody has broken the file of tokens.
                 return False
 
-        return EventStream(follower, last, send_seconds=self.settings.send_seconds, dropped=self.drop, allowed=allowed)
+        bound = self.settings.send_seconds
+        return EventStream(follower, last, send_seconds=bound, dropped=self.drop, allowed=allowed, count=count)
 
     async def act(self, who: Who, job: str, call: Callable[[Store], _T]) -> _T:
         """Does something to a job, in a thread, as what the record says that this person did.
