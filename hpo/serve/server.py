@@ -141,21 +141,22 @@ def run(settings: ServeSettings, say: Callable[[str], Any]) -> None:
         ConfigurationError: it cannot listen there, or not without tokens, or a file or the record's URL is wrong.
     """
     service = Service(settings)
-    link = ""
+    token = ""
     if not len(service.tokens):
         if not settings.on_loopback:
             raise ConfigurationError(
                 f"host is {settings.host!r}, which other machines can reach, and {service.tokens.file} has no token; "
                 "make one first: hpo serve token NAME"
             )
-        link = f"/login?token={service.tokens.add('first', 'act')}"
+        token = service.tokens.add("first", "act")
     app = make_app(settings, service)
     listening = _listening(settings)
     port = listening.getsockname()[1]
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host
     say(f"Serving on http://{shown}:{port}")
-    if link:
-        say(f"Log in, this once shown: http://{shown}:{port}{link}")
+    if token and (first := service.tokens.find(token)) is not None:
+        say(f"Log in, once and within 10 minutes: http://{shown}:{port}/login?code={service.codes.begin(first)}")
+        say(f"The token of {first.name!r}, which is shown this once: {token}")
     BoundedProtocol.counted = Connections(_most_open(settings.connections), settings.connections_of_one)
     BoundedProtocol.head_seconds, BoundedProtocol.send_seconds = settings.header_seconds, settings.send_seconds
     service.drop = _drop

@@ -13,7 +13,7 @@ from hpo.record import Store, acting, is_away
 from hpo.serve.apart import SECONDS
 from hpo.serve.errors import RefusedError
 from hpo.serve.following import EventStream, Follower, Hub, HubTimes
-from hpo.serve.security import Sessions, Tokens, Who
+from hpo.serve.security import Codes, Sessions, Tokens, Who
 from hpo.serve.settings import ServeSettings
 from hpo.serve.shared import Shared
 from hpo.serve.starting import checks
@@ -45,6 +45,7 @@ class Service:
         self.settings = settings
         self.tokens = Tokens(settings.tokens_file) if tokens is None else tokens
         self.sessions = Sessions(self.tokens, settings.folder / "session.key")
+        self.codes = Codes(self.tokens, settings.folder / "login-codes")
         self.readers = Workers(READERS, 200, settings.database_seconds, "the database")
         self.actors = Workers(ACTORS, 20, 4 * settings.database_seconds, "the act")
         self.creators = Workers(CREATORS, 12, CREATION_SECONDS, "the creation of a job")
@@ -78,7 +79,7 @@ class Service:
             return self._store
 
     def stream(self, follower: Follower, last: str, who: Who) -> EventStream:
-        """A response with events, which ends with the token of who asks for it.
+        """A response with events, which ends with the token or the session of who asks for it.
 
         Raises:
             RefusedError: too many clients follow events, or the server ends.
@@ -98,6 +99,8 @@ class Service:
 
         def allowed() -> bool:
             try:
+                if who.cookie:
+                    return self.sessions.find(who.cookie) is not None
                 return self.tokens.of_digest(who.digest) is not None
             except ConfigurationError:  # Somebody has broken the file of tokens.
                 return False

@@ -121,6 +121,7 @@ class Guard:
         headers = Headers(scope=scope)
         address = _address(scope)
         _check_host(headers.getlist("host"), self._names)
+        _check_site(scope, headers)
         _check_length(headers, self._settings.most_bytes)
         try:
             who = self._who(headers, address)
@@ -130,7 +131,7 @@ class Guard:
         self._take(self._rates, _payer(who, address))
         path = scope["path"]
         _check_words(path, scope["query_string"])
-        if not (path == "/api" or path.startswith("/api/")):
+        if not _is_api(path):
             return who
         if who is None:
             raise RefusedError(401, "Unauthenticated", "no token; send one as `Authorization: Bearer TOKEN`, or log in")
@@ -147,7 +148,14 @@ class Guard:
                 raise RefusedError(401, "Unauthenticated", "the token is not known, or was removed")
             return Who(name=found.name, rights=found.rights, address=address, digest=found.digest)
         if (cookie := cookie_of(headers)) and (found := self._sessions.find(cookie)) is not None:
-            return Who(name=found.name, rights=found.rights, address=address, browser=True, digest=found.digest)
+            return Who(
+                name=found.name,
+                rights=found.rights,
+                address=address,
+                browser=True,
+                digest=found.digest,
+                cookie=cookie,
+            )
         return None
 
     def wrong(self, address: str) -> None:
@@ -225,6 +233,23 @@ def _check_host(hosts: list[str], names: Collection[str]) -> None:
             raise RefusedError(
                 421, "WrongHost", f"the host {host!r} is not this server's; name it with hpo serve --name {name or 'X'}"
             ) from None
+
+
+def _check_site(scope: Scope, headers: Headers) -> None:
+    """Refuses what a page of another site sends, but that a person follows a link to a page of the console.
+
+    Raises:
+        RefusedError: it is such.
+    """
+    if headers.get("sec-fetch-site") != "cross-site":
+        return
+    followed = scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
+    if not followed or _is_api(scope["path"]):
+        raise RefusedError(403, "Forgery", "the request comes from a page of another site; open the console itself")
+
+
+def _is_api(path: str) -> bool:
+    return path == "/api" or path.startswith("/api/")
 
 
 def _check_words(path: str, query: bytes) -> None:
