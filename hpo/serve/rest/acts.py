@@ -137,8 +137,16 @@ async def body_of(request: Request) -> dict[str, Any]:
     text = await request.body()
     try:
         found = json.loads(text) if text.strip() else {}
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise RefusedError(
+            400, "Invalid", f"the request's body is not JSON from {where} on; correct it there"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise RefusedError(400, "Invalid", "the request's body is not text in UTF-8; send JSON in UTF-8") from error
     except (ValueError, RecursionError) as error:
-        raise RefusedError(400, "Invalid", f"the request's body is not JSON: {error}") from error
+        told = "the request's body has a number of too many digits, or nests too deep; send less"
+        raise RefusedError(400, "Invalid", told) from error
     if not isinstance(found, dict):
-        raise RefusedError(400, "Invalid", "the request's body is no JSON object")
+        raise RefusedError(400, "Invalid", "the request's body is no JSON object; send one, such as {}")
     return found

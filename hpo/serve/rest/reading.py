@@ -46,15 +46,22 @@ async def jobs(
     limit: Annotated[int, Query(ge=1, le=1000, description="Jobs at most.")] = 100,
     after: Annotated[str, Query(description="The cursor `next` of a page before.", max_length=1000)] = "",
 ) -> Response:
-    """Jobs, a page at a time."""
+    """Jobs, a page at a time; `malformed` names those whose rows in the record cannot be read."""
     service = service_of(request)
     follower = service.hub.jobs
     listed: JobList = await follower.fresh()
 
     def make() -> bytes:
-        lines = listed.lines.values()
-        descending = order == "desc"
-        return page_of(lines, search=search, status=status, sort=sort, descending=descending, limit=limit, after=after)
+        return page_of(
+            listed.lines.values(),
+            malformed=listed.malformed,
+            search=search,
+            status=status,
+            sort=sort,
+            descending=order == "desc",
+            limit=limit,
+            after=after,
+        )
 
     return await _cached(request, follower, ("jobs", search, status, sort, order, limit, after), make)
 
