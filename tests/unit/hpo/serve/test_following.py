@@ -201,3 +201,31 @@ def test_one_token_follows_with_few_clients_and_leaves_room_to_others(store: Sto
 
     asyncio.run(run())
     service.close()
+
+
+def test_a_browser_s_stream_ends_with_its_session(
+    store: Store, settings: ServeSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hpo.serve.following.stream.CHECK_SECONDS", 0.0)
+    record(store, "runs", 2, ended=False)
+    service = Service(settings, times=HubTimes(look=0.02))
+    token = service.tokens.find(service.tokens.add("alice", "look"))
+    assert token is not None
+    cookie = service.sessions.begin(token)
+
+    async def run() -> None:
+        follower, client = await service.hub.followed("runs"), Client()
+        who = Who(name="alice", rights="look", address="127.0.0.1", browser=True, digest=token.digest, cookie=cookie)
+        stream = service.stream(follower, "", who)
+        task = asyncio.create_task(stream({"type": "http", "client": ("127.0.0.1", 1)}, client.receive, client.send))
+        await client.until(b"hello")
+        service.sessions.end(cookie)
+        with store.writer("runs") as writer:
+            writer.line(LineRow(job="runs", text="said", at=5.0))
+        await client.until(b"event: end")
+        await task
+        service.end()
+
+    asyncio.run(run())
+    assert service.tokens.of_digest(token.digest) == token
+    service.close()

@@ -19,6 +19,7 @@ from tests.support.hpo.serve.rest import (
 )
 from tests.support.listed import job, with_untuned
 from tests.support.recorded import record
+from tests.support.refusals import mentions
 
 
 def test_trials_come_in_pages(get: Get) -> None:
@@ -156,6 +157,11 @@ def test_malformed_rows_are_named_and_hide_no_other(store: Store, tmp_path: Path
         page = get("jobs")
         assert [each["HyperParameterTuningJobName"] for each in page["jobs"]] == ["bank", "late"]
         assert (page["total"], page["malformed"]) == (2, names)
+        for name in names:
+            told = get(f"jobs/{name}", 409)["error"]
+            assert told["type"] == "Malformed"
+            mentions(told["message"], "row", name, "remove")
+        assert get("jobs/none", 404)["error"]["type"] == "NotFound"
         connection.execute("UPDATE jobs SET spec = '{}', heartbeat = heartbeat + 1 WHERE name = 'late'")
         connection.execute(
             "UPDATE jobs SET spec = ?, heartbeat = heartbeat + 1 WHERE name = 'bad0'", (json.dumps(spec),)
