@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -88,7 +89,7 @@ class _Warm:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", module, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
-                stdout=sys.stderr.fileno(),
+                stdout=2,  # What is printed is for the server's log.
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
@@ -149,10 +150,13 @@ def serve(control: socket.socket, prepare: Callable[[], Any], perform: Callable[
 
     Args:
         control: gives a connection and a deadline for each check. At its end all checks are ended.
-        prepare: imports what checks need; it opens no file and starts no thread that a check would share.
+        prepare: imports what checks need, if it can: it opens no file that a check would share.
         perform: does a check.
     """
-    prepare()
+    try:
+        prepare()
+    except Exception:  # A check of what is not installed says so itself, and others do without.
+        traceback.print_exc()
     checks: dict[int, float] = {}
     while True:
         wait = min((until - time.monotonic() for until in checks.values()), default=3600.0)
@@ -173,6 +177,7 @@ def serve(control: socket.socket, prepare: Callable[[], Any], perform: Callable[
             del checks[pid]
     for pid in checks:
         _is_over(pid, 0.0)
+    os._exit(0)  # All that was imported would else be taken down one by one.
 
 
 def _is_over(pid: int, until: float) -> bool:
@@ -194,8 +199,6 @@ def _check(control: socket.socket, connection: socket.socket, perform: Callable[
         os.environ[ACTS_AS] = given.pop("who")
         connection.sendall(json.dumps(perform(given)).encode())
     except BaseException:
-        import traceback
-
         traceback.print_exc()
     finally:
         for stream in (sys.stdout, sys.stderr):

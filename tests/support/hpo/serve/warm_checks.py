@@ -14,6 +14,11 @@ from hpo.serve.warm import serve
 SEEN: list[str] = []
 
 
+def prepare() -> None:
+    """Fails, as where something is not installed."""
+    raise ModuleNotFoundError("No module named 'sometimes'")
+
+
 def perform(given: dict[str, Any]) -> dict[str, Any]:
     """Does what `kind` says."""
     SEEN.append(given["kind"])
@@ -30,4 +35,4 @@ def perform(given: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])), lambda: None, perform)
+    serve(socket.socket(fileno=int(sys.argv[1])), prepare, perform)
