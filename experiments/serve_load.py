@@ -46,7 +46,8 @@ SERVER = """
 import sys
 from pathlib import Path
 from hpo.serve import ServeSettings, run
-run(ServeSettings(port=0, store=sys.argv[1], folder=Path(sys.argv[2])), lambda line: print(line, flush=True))
+settings = ServeSettings(port=0, store=sys.argv[1], folder=Path(sys.argv[2]), streams_of_one=2000)
+run(settings, lambda line: print(line, flush=True))
 """
 
 TOLD_SECONDS = 60.0
@@ -187,7 +188,8 @@ def main() -> None:
         try:
             assert server.stdout is not None
             port = int(server.stdout.readline().strip().rpartition(":")[2])
-            token = server.stdout.readline().strip().rpartition("=")[2]
+            server.stdout.readline()  # The link by which a browser logs in.
+            token = server.stdout.readline().split()[-1]
             found = []
             for _ in range(options.rounds):
                 found.append(measure(url, port, token, options.trials, options))

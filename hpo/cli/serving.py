@@ -55,10 +55,10 @@ def serve(
 ) -> None:
     """Serve the record's jobs: a REST API, events and a console.
 
-    The first start makes a token and shows a link with it, once. Jobs that
-    are started here run in processes of their own, and go on when the
-    server ends. Other machines reach it with --host, and a reverse proxy
-    for TLS.
+    The first start makes a token, shows it once, and shows a link that logs
+    a browser in once, within 10 minutes. Jobs that are started here run in
+    processes of their own, and go on when the server ends. Other machines
+    reach it with --host, and a reverse proxy for TLS.
     """
     from trainers.extras import check_extra
 

@@ -19,6 +19,6 @@ if TYPE_CHECKING:
         read_training as read_training,
     )
     from hpo.job_file.sweep import job_of_sweep as job_of_sweep
-    from hpo.job_file.yaml_file import JobFileError as JobFileError
+    from hpo.job_file.yaml_file import MOST_BYTES as MOST_BYTES, JobFileError as JobFileError
 
 load_when_used(__name__)

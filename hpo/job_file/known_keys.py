@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from hpo.job_file.yaml_file import JobFile, Keys, Problem, dotted, shown
+from hpo.job_file.yaml_file import MOST_PROBLEMS, JobFile, Keys, Problem, dotted, shown
 from hpo.jobs import declared
 from trainers.checking import did_you_mean
 from trainers.process import PLACE as ANYWHERE
@@ -83,28 +84,30 @@ def takes(info: FieldInfo) -> str:
 
 
 def problems(error: ValidationError, model: type[BaseModel], file: JobFile) -> list[Problem]:
-    """The problems of a validation, in our own words."""
-    return [_problem(detail, model, file.values) for detail in error.errors()]
+    """The problems of a validation, in our own words; only the first of many are compared with the names that exist."""
+    details = error.errors(include_url=False)
+    return [_problem(each, model, file.values, place < MOST_PROBLEMS) for place, each in enumerate(details)]
 
 
-def _problem(detail: ErrorDetails, model: type[BaseModel], values: Mapping[str, Any]) -> Problem:
+def _problem(detail: ErrorDetails, model: type[BaseModel], values: Mapping[str, Any], hinted: bool) -> Problem:
     place = _follow(detail["loc"], model, values, missing=detail["type"] == "missing")
     where = dotted(place.keys)
     if detail["type"] == "missing":
         description = place.info.description if place.info else ""
         text = f"{where} is missing; give {takes(place.info)}: {description}" if place.info else f"{where} is missing"
     elif detail["type"] == "extra_forbidden" and place.owner is not None:
-        text = f"{where}: unknown key{_meant(str(place.keys[-1]), place.owner, model)}"
+        text = f"{where}: unknown key{_meant(str(place.keys[-1]), place.owner, model) if hinted else ''}"
     elif detail["type"].startswith("union_tag") and isinstance(place.value, dict):
         known = [_kind(option) for option, _ in _options(place.info.annotation if place.info else None)]
         kind = place.value.get("type")
         problem = f"is {shown(kind)}" if "type" in place.value else "is missing"
-        text = f"{where}.type {problem}; give one of {', '.join(known)}{did_you_mean(kind, known, LIKENESS)}"
+        meant = did_you_mean(kind, known, LIKENESS) if hinted else ""
+        text = f"{where}.type {problem}; give one of {', '.join(known)}{meant}"
         return Problem(keys=(*place.keys, "type"), text=text)
     elif detail["type"] == "value_error":
         text = ": ".join(part for part in (where, str(detail["ctx"]["error"])) if part)
     elif place.info is not None:
-        text = f"{where} is {shown(place.value)}; give {takes(place.info)}{_hint(place)}"
+        text = f"{where} is {shown(place.value)}; give {takes(place.info)}{_hint(place) if hinted else ''}"
     else:
         text = f"{where} is {shown(place.value)}; {detail['msg'][:1].lower()}{detail['msg'][1:]}"
     return Problem(keys=place.keys, text=text)
@@ -235,10 +238,16 @@ def _meant(name: str, owner: type[BaseModel], root: type[BaseModel]) -> str:
     hint = did_you_mean(name, known, LIKENESS)
     if hint:
         return hint
-    elsewhere = [key.path for key in keys(root) if key.path.rpartition(".")[2] == name and NAME not in key.path]
+    elsewhere = [path for path in _paths(root) if path.rpartition(".")[2] == name and NAME not in path]
     if elsewhere:
         return f" here; did you mean {elsewhere[0]!r}?"
     return f"; known here are {', '.join(known)}"
+
+
+@functools.cache
+def _paths(root: type[BaseModel]) -> tuple[str, ...]:
+    """The dotted paths of all keys of a model."""
+    return tuple(key.path for key in keys(root))
 
 
 def own_fields(model: BaseModel, *but: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from hpo.job_file.trainer_models import (
     XGBoostSpec,
 )
 from hpo.job_file.wording import HYPERPARAMETERS, RANGES, in_its_words
-from hpo.job_file.yaml_file import Keys, Problem, dotted
+from hpo.job_file.yaml_file import MOST_PROBLEMS, Keys, Problem, dotted
 from hpo.jobs import TakesValues, check_objective, check_objective_name, check_trainer_ranges, longest
 from hpo.ranges import check_conditions
 from hpo.strategies import UnknownLengthError, strategy_of
@@ -137,9 +137,9 @@ class _Takes:
 
 
 def _of_hyperparameters(takes: _Takes) -> Iterator[Problem]:
-    """The problems of static hyperparameters; each wrong one is then left out of them."""
+    """The first problems of static hyperparameters; each wrong one is then left out of them."""
     gone: set[str] = set()
-    while True:
+    while len(gone) < MOST_PROBLEMS:
         try:
             takes.check(takes.hyperparameters)
             return
@@ -246,9 +246,11 @@ def _of_conditions(tuning: Tuning) -> Iterator[Problem]:
 
 
 def _of_ranges(tuning: Tuning, takes: TakesValues, gone: Sequence[str | int]) -> Iterator[Problem]:
-    """Problems of single ranges, and once what is wrong of the hyperparameters without any."""
-    said = set()
+    """The first problems of single ranges, and once what is wrong of the hyperparameters without any."""
+    said: set[str] = set()
     for name, bounds in tuning.ranges.items():
+        if len(said) == MOST_PROBLEMS:
+            return
         try:
             check_trainer_ranges(
                 takes, {name: replace(bounds.parameter(), when={})}

@@ -23,6 +23,12 @@ Keys: TypeAlias = tuple[str | int, ...]
 
 MOST_VALUES = 10_000
 
+MOST_BYTES = 256 * 1024
+"""Bytes of a job file in UTF-8."""
+
+MOST_PROBLEMS = 20
+"""Problems that one error names."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Place:
@@ -80,13 +86,17 @@ class JobFile:
         return next((self.places[keys[:end]] for end in range(len(keys), 0, -1) if keys[:end] in self.places), None)
 
     def refusal(self, problems: Iterable[Problem]) -> JobFileError:
-        """Says all that is wrong, by line; of several problems with one value, the first."""
+        """Says what is wrong, by line, up to `MOST_PROBLEMS`; of several problems with one value, the first."""
         first: dict[Keys, Problem] = {}
         for problem in (*self.problems, *problems):
             first.setdefault(problem.keys, problem)
-        lines = sorted((problem.place or self.place(keys) or Place(), problem.text) for keys, problem in first.items())
-        texts = "\n".join(f"  {f'{place}: ' if place != Place() else ''}{text}" for place, text in lines)
-        fields = {".".join(map(str, keys)): problem.text for keys, problem in first.items()}
+        placed = ((problem.place or self.place(keys) or Place(), problem) for keys, problem in first.items())
+        ordered = sorted(placed, key=lambda each: (each[0], each[1].text))
+        lines = [f"  {f'{place}: ' if place != Place() else ''}{each.text}" for place, each in ordered[:MOST_PROBLEMS]]
+        if (more := len(ordered) - MOST_PROBLEMS) > 0:
+            lines.append(f"  and {more:,} more problems; correct these first")
+        texts = "\n".join(lines)
+        fields = {".".join(map(str, each.keys)): each.text for _, each in ordered[:MOST_PROBLEMS]}
         return JobFileError(f"{self}:\n{texts}" if self.path else texts.strip(), fields)
 
     def __str__(self) -> str:
@@ -102,15 +112,19 @@ def read(path: str | Path, overrides: Iterable[str] = (), *, kind: str = "job fi
         kind: what messages call it.
 
     Raises:
-        ConfigurationError: it is not there, not YAML, or holds no keys.
+        ConfigurationError: it is not there, too large, not YAML, or holds no keys.
     """
     file = JobFile(path=str(path), kind=kind)
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        with Path(path).open("rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
+        text = content.decode("utf-8") if len(content) <= MOST_BYTES else ""
     except OSError as error:
         raise ConfigurationError(f"{file} cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{file} is not YAML: it is not text in UTF-8") from error
+    if len(content) > MOST_BYTES:
+        raise _too_large(file)
     file = parsed(text, path, kind=kind)
     for override in overrides:
         _override(file, override)
@@ -126,9 +140,11 @@ def parsed(text: str, path: str | Path, *, kind: str = "job file") -> JobFile:
         kind: likewise.
 
     Raises:
-        ConfigurationError: it is not YAML, or holds no keys.
+        ConfigurationError: it is too large, not YAML, or holds no keys.
     """
     file = JobFile(path=str(path), kind=kind)
+    if len(text) > MOST_BYTES or len(text.encode(errors="replace")) > MOST_BYTES:
+        raise _too_large(file)
     try:
         node = compose(text)
     except ValueError as error:
@@ -139,6 +155,12 @@ def parsed(text: str, path: str | Path, *, kind: str = "job file") -> JobFile:
         raise ConfigurationError(f"{file} holds no keys; `hpo init` writes a file to start from")
     file.values = values
     return file
+
+
+def _too_large(file: JobFile) -> ConfigurationError:
+    return ConfigurationError(
+        f"{file} is larger than {MOST_BYTES // 1024} KiB; leave out what no job needs, and name large data by its path"
+    )
 
 
 def overridden(overrides: Iterable[str]) -> JobFile:

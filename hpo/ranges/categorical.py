@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from ray.tune.search.sample import Domain
 
 
+MOST_CATEGORIES = 10_000
+"""Values of one range."""
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CategoricalParameter:
     """A hyperparameter with one of the given values, which keep their types: 1, 1.0, True and "1" are four values.
@@ -35,7 +39,7 @@ class CategoricalParameter:
         when: values of other hyperparameters, by name, with which alone there is this one; None is always.
 
     Raises:
-        ConfigurationError: there are no values, one of them twice, or one of another type.
+        ConfigurationError: there are no values or too many, one of them twice, or one of another type.
     """
 
     __name__: ClassVar[str] = "Categorical"
@@ -52,12 +56,19 @@ class CategoricalParameter:
         # A set has no order of its own, and the order decides what a seed draws.
         if not isinstance(choices, Sequence) or isinstance(choices, (bytes, bytearray)):
             raise ConfigurationError(f"CategoricalParameter: values is {choices!r}; give a list")
+        if len(choices) > MOST_CATEGORIES:
+            raise ConfigurationError(
+                f"CategoricalParameter: values has {len(choices):,} values; give at most {MOST_CATEGORIES:,}, or a "
+                "range of numbers"
+            )
         checked = [scalar(f"CategoricalParameter: values[{place}]", value) for place, value in enumerate(choices)]
         if not checked:
             raise ConfigurationError(f"CategoricalParameter: values is {choices!r}; give at least one value")
-        for place, value in enumerate(checked):
-            if any(same(value, other) for other in checked[:place]):
+        seen: set[tuple[type, Scalar]] = set()
+        for value in checked:
+            if (key := (type(value), value)) in seen:
                 raise ConfigurationError(f"CategoricalParameter: values has {value!r} twice; give it once")
+            seen.add(key)
         object.__setattr__(self, "values", checked)
         object.__setattr__(self, "when", condition("CategoricalParameter", when))
 

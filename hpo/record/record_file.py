@@ -64,8 +64,10 @@ class RecordFile:
         for event, heard in self._events:
             sa.event.listen(engine, event, heard)
         self._note_logs()
-        self._bills = self._counted()
+        self._bills = 0
         """Rows of the job's ledger that have to be in the file: none is ever taken out."""
+        with suppress(FileAwayError):
+            self._bills = self._counted()
         self._touched = self._stamp()
 
     @classmethod
@@ -118,7 +120,7 @@ class RecordFile:
         return 0, 0
 
     def _counted(self) -> int:
-        """Count the rows of the job's ledger by a connection of its own, which remembers no page; 0 if none is readable.
+        """Count the rows of the job's ledger by a new connection, which remembers no page; 0 if none is readable.
 
         Raises:
             FileAwayError: the database is locked.

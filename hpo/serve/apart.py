@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
@@ -14,7 +15,10 @@ from hpo.record import ACTS_AS, Actor
 from hpo.serve.errors import RefusedError
 
 SECONDS = 180.0
-"""That the server waits for an answer."""
+"""Within which a process has to have done what it was asked for."""
+
+LATE_SECONDS = 10.0
+"""That the server waits beyond: for one that ends itself then."""
 
 
 async def ask(module: str, given: Mapping[str, Any], who: Actor) -> Any:
@@ -26,7 +30,7 @@ async def ask(module: str, given: Mapping[str, Any], who: Actor) -> Any:
         who: asks for it.
 
     Raises:
-        RefusedError: it has not answered within `SECONDS`, and goes on; or it ended without an answer.
+        RefusedError: it has not answered in time, and goes on or has ended itself; or it ended without an answer.
     """
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -38,7 +42,7 @@ async def ask(module: str, given: Mapping[str, Any], who: Actor) -> Any:
         env={**os.environ, ACTS_AS: who.to_text()},
     )
     try:
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(SECONDS + LATE_SECONDS):
             out, _ = await process.communicate(json.dumps(given).encode())
     except TimeoutError:
         message = f"it has not begun within {SECONDS:g} s, and goes on to; look at the list of jobs, or of endpoints"
@@ -46,6 +50,9 @@ async def ask(module: str, given: Mapping[str, Any], who: Actor) -> Any:
     try:
         return json.loads(out)
     except ValueError:
+        if process.returncode == -signal.SIGKILL:
+            message = f"nothing has begun within {SECONDS:g} s, and the process that was to do it was ended; try again"
+            raise RefusedError(503, "Unavailable", message) from None
         message = f"the process that was to do it ended with code {process.returncode}"
         raise RefusedError(500, "Internal", message) from None
 

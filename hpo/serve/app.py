@@ -47,7 +47,7 @@ def make_app(settings: ServeSettings, service: Service | None = None) -> Guard:
 
     all_routes: list[BaseRoute] = [
         Route("/healthz", _healthy),
-        *login_routes(service.tokens, service.sessions, lambda address: guard.wrong(address)),
+        *login_routes(service.tokens, service.codes, service.sessions, lambda address: guard.wrong(address)),
         Mount("/api", rest_app()),
         *_aws(service),
         *routes(service),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import socket
 import threading
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hpo.serve.app import make_app
+from hpo.serve.connections import Connections
 from hpo.serve.service import Service
 from hpo.serve.settings import ServeSettings
 from trainers.errors import ConfigurationError
@@ -21,22 +23,39 @@ from trainers.errors import ConfigurationError
 MOST_HEAD = 64 * 1024
 """Bytes of a request's head."""
 
+OTHER_FILES = 256
+"""Files that the server has open beside connections: databases, logs, pipes of processes."""
+
+
+_TOO_MANY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: 22\r\n\r\n"
+    b"too many connections\r\n"
+)
+
 
 class BoundedProtocol(H11Protocol):
     """uvicorn's protocol, which waits for a request's head, and for a client to take its response, as long as it takes.
 
-    This one does not.
+    This one does not, and counts connections.
     """
 
     head_seconds: ClassVar[float] = 10.0
     send_seconds: ClassVar[float] = 20.0
     open: ClassVar[dict[tuple[str, int], asyncio.Transport]] = {}
+    counted: ClassVar[Connections[BoundedProtocol]]
     _timer: asyncio.TimerHandle | None = None
     _taking: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """As asyncio has it."""
         super().connection_made(transport)
+        taken, over = self.counted.takes(self, self.client[0] if self.client else "")
+        if over is not None:
+            over.transport.abort()
+        if not taken:
+            transport.write(_TOO_MANY)
+            transport.close()
+            return
         if self.client is not None:
             self.open[self.client] = transport
         self._timer = self.loop.call_later(self.head_seconds, self._too_late)
@@ -45,6 +64,7 @@ class BoundedProtocol(H11Protocol):
         """As asyncio has it."""
         super().data_received(data)
         waiting = self.cycle is None or self.cycle.response_complete
+        self.counted.wait(self, waiting)
         if not waiting and self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -56,9 +76,15 @@ class BoundedProtocol(H11Protocol):
         for timer in (self._timer, self._taking):
             if timer is not None:
                 timer.cancel()
-        if self.client is not None:
-            self.open.pop(self.client, None)
+        self.counted.forget(self)
+        if self.client is not None and self.open.get(self.client) is self.transport:
+            del self.open[self.client]
         super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        """As uvicorn has it."""
+        self.counted.wait(self, True)
+        super().on_response_complete()
 
     def pause_writing(self) -> None:
         """As asyncio has it: the client has not taken yet what was written."""
@@ -115,21 +141,23 @@ def run(settings: ServeSettings, say: Callable[[str], Any]) -> None:
         ConfigurationError: it cannot listen there, or not without tokens, or a file or the record's URL is wrong.
     """
     service = Service(settings)
-    link = ""
+    token = ""
     if not len(service.tokens):
         if not settings.on_loopback:
             raise ConfigurationError(
                 f"host is {settings.host!r}, which other machines can reach, and {service.tokens.file} has no token; "
                 "make one first: hpo serve token NAME"
             )
-        link = f"/login?token={service.tokens.add('first', 'act')}"
+        token = service.tokens.add("first", "act")
     app = make_app(settings, service)
     listening = _listening(settings)
     port = listening.getsockname()[1]
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host
     say(f"Serving on http://{shown}:{port}")
-    if link:
-        say(f"Log in, this once shown: http://{shown}:{port}{link}")
+    if token and (first := service.tokens.find(token)) is not None:
+        say(f"Log in, once and within 10 minutes: http://{shown}:{port}/login?code={service.codes.begin(first)}")
+        say(f"The token of {first.name!r}, which is shown this once: {token}")
+    BoundedProtocol.counted = Connections(_most_open(settings.connections), settings.connections_of_one)
     BoundedProtocol.head_seconds, BoundedProtocol.send_seconds = settings.header_seconds, settings.send_seconds
     service.drop = _drop
     config = uvicorn.Config(
@@ -152,6 +180,17 @@ def run(settings: ServeSettings, say: Callable[[str], Any]) -> None:
         last = threading.Timer(settings.end_seconds, os._exit, (0,))
         last.daemon = True
         last.start()
+
+
+def _most_open(wanted: int) -> int:
+    """How many connections may be open: as many as are wanted, if the process may have so many files open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        return max(1, soft - OTHER_FILES)
+    return wanted
 
 
 def _drop(client: tuple[str, int] | None) -> None:

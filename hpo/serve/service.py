@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -12,9 +13,10 @@ from hpo.record import Store, acting, is_away
 from hpo.serve.apart import SECONDS
 from hpo.serve.errors import RefusedError
 from hpo.serve.following import EventStream, Follower, Hub, HubTimes
-from hpo.serve.security import Sessions, Tokens, Who
+from hpo.serve.security import Codes, Sessions, Tokens, Who
 from hpo.serve.settings import ServeSettings
 from hpo.serve.shared import Shared
+from hpo.serve.starting import checks
 from hpo.serve.workers import Workers
 from trainers.errors import ConfigurationError, WarmbandError
 
@@ -43,6 +45,7 @@ class Service:
         self.settings = settings
         self.tokens = Tokens(settings.tokens_file) if tokens is None else tokens
         self.sessions = Sessions(self.tokens, settings.folder / "session.key")
+        self.codes = Codes(self.tokens, settings.folder / "login-codes")
         self.readers = Workers(READERS, 200, settings.database_seconds, "the database")
         self.actors = Workers(ACTORS, 20, 4 * settings.database_seconds, "the act")
         self.creators = Workers(CREATORS, 12, CREATION_SECONDS, "the creation of a job")
@@ -50,6 +53,8 @@ class Service:
         self.documents: Shared[tuple[bytes, str]] = Shared(self.readers)
         self.drop: Callable[[tuple[str, int] | None], None] = lambda client: None
         """Cuts the connection of a client that takes nothing; the server that runs the app puts it here."""
+        self._streams: Counter[str] = Counter()
+        """Clients that follow events, by the names of tokens."""
         self._store: Store | None = None
         self._opening = threading.Lock()
         self._problem: tuple[float, WarmbandError] | None = None
@@ -74,23 +79,34 @@ class Service:
             return self._store
 
     def stream(self, follower: Follower, last: str, who: Who) -> EventStream:
-        """A response with events, which ends with the token of who asks for it.
+        """A response with events, which ends with the token or the session of who asks for it.
 
         Raises:
             RefusedError: too many clients follow events, or the server ends.
         """
         if self.hub.closed:
             raise RefusedError(503, "Ending", "the server is about to end", wait=2.0)
+        if (own := self._streams[who.name]) >= self.settings.streams_of_one:
+            message = f"{own} clients follow events with the token {who.name!r} already; end one of them"
+            raise RefusedError(429, "TooManyRequests", message, wait=30.0)
         if self.hub.listeners >= self.settings.streams:
             raise RefusedError(503, "Busy", f"{self.hub.listeners} clients follow events already", wait=30.0)
 
+        def count(change: int) -> None:
+            self._streams[who.name] += change
+            if not self._streams[who.name]:
+                del self._streams[who.name]
+
         def allowed() -> bool:
             try:
+                if who.cookie:
+                    return self.sessions.find(who.cookie) is not None
                 return self.tokens.of_digest(who.digest) is not None
             except ConfigurationError:  # Somebody has broken the file of tokens.
                 return False
 
-        return EventStream(follower, last, send_seconds=self.settings.send_seconds, dropped=self.drop, allowed=allowed)
+        bound = self.settings.send_seconds
+        return EventStream(follower, last, send_seconds=bound, dropped=self.drop, allowed=allowed, count=count)
 
     async def act(self, who: Who, job: str, call: Callable[[Store], _T]) -> _T:
         """Does something to a job, in a thread, as what the record says that this person did.
@@ -115,9 +131,10 @@ class Service:
         self.hub.close()
 
     def close(self) -> None:
-        """Lets go of threads and of the record."""
+        """Lets go of threads, of the record and of checks."""
         self.readers.close()
         self.actors.close()
         self.creators.close()
+        checks.end()
         if self._store is not None:
             self._store.close()

@@ -33,6 +33,9 @@ class ServeSettings:
         database_seconds: for which a request waits for the database.
         end_seconds: within which the server ends once it is asked to.
         streams: clients that may follow events at once.
+        streams_of_one: likewise, of one token.
+        connections: that are open at once; above it, one that has waited longest for a request gives way to a new one.
+        connections_of_one: likewise, of one address that is not this machine's own, as that of a proxy is.
         rate: requests a second of one token, or of one address without one; four times as many may come at once.
     """
 
@@ -53,6 +56,9 @@ class ServeSettings:
     database_seconds: float = 15.0
     end_seconds: float = 10.0
     streams: int = 2000
+    streams_of_one: int = 100
+    connections: int = 2500
+    connections_of_one: int = 200
     rate: float = 200.0
     folder: Path = field(default_factory=lambda: home() / "serve")
 

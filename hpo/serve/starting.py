@@ -1,24 +1,39 @@
-"""Starting of jobs and deployments in a process of its own, which goes on when the server dies: whole or not at all."""
+"""Starting of jobs and deployments in a process of its own, which goes on when the server dies: whole or not at all.
+
+Checks are made in processes that a warm one forks, and end at their deadline or with the server.
+"""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+import os
+import signal
+import socket
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from hpo.record import Actor, acting
-from hpo.serve.apart import answer, ask
+from hpo.record import Actor, Store, acting
+from hpo.serve.apart import SECONDS, answer, ask
 from hpo.serve.deployments import begin, end
 from hpo.serve.errors import RefusedError, as_refusal
 from hpo.serve.places import Places
 from hpo.serve.security import Who
 from hpo.serve.settings import ServeSettings
+from hpo.serve.warm import WarmChecks, serve
 from trainers.errors import WarmbandError
 
-AT_ONCE = 4
+AT_ONCE, OF_ONE_TOKEN = 4, 2
+"""Processes at once, and those of one token."""
+
 WIDTH = 100
 """Characters of a line of the plan that a check shows."""
-_under_way = 0
+checks = WarmChecks()
+_under_way: Counter[str] = Counter()
+"""Processes by the names of tokens."""
 
 
 async def start(settings: ServeSettings, who: Who, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -30,19 +45,29 @@ async def start(settings: ServeSettings, who: Who, request: Mapping[str, Any]) -
         request: `kind` is "check", "create", "resume", "deploy" or "undeploy"; what else there is follows from that.
 
     Raises:
-        RefusedError: it does not go; also where it has not come to an end in three minutes, and goes on.
+        RefusedError: it does not go, or takes more than three minutes: a check and a creation are ended then, unless
+            the job is in the record; all else goes on.
     """
-    global _under_way
-    if _under_way >= AT_ONCE:
-        raise RefusedError(503, "Busy", f"{_under_way} processes are at work already", wait=5.0)
-    _under_way += 1
+    if (own_count := _under_way[who.name]) >= OF_ONE_TOKEN:
+        message = f"{own_count} checks or starts of the token {who.name!r} are under way; wait for one of them"
+        raise RefusedError(429, "TooManyRequests", message, wait=5.0)
+    if (count := _under_way.total()) >= AT_ONCE:
+        raise RefusedError(503, "Busy", f"{count} processes are at work already", wait=5.0)
+    _under_way[who.name] += 1
     try:
         own = ("store", "data_dir", "allow_code")
         given = {**request, **{name: getattr(settings, name) for name in own}, "folder": str(settings.folder)}
         given["places"] = settings.places.to_json()
-        found: dict[str, Any] = await ask("hpo.serve.starting", given, Actor(by=who.name, door="REST"))
+        actor = Actor(by=who.name, door="REST")
+        found: dict[str, Any]
+        if request["kind"] == "check":
+            found = await checks.ask(given, actor, SECONDS)
+        else:
+            found = await ask("hpo.serve.starting", given, actor)
     finally:
-        _under_way -= 1
+        _under_way[who.name] -= 1
+        if not _under_way[who.name]:
+            del _under_way[who.name]
     if error := found.get("error"):
         raise RefusedError(error["status"], error["type"], error["message"], fields=error["fields"])
     return found
@@ -73,12 +98,31 @@ def _create(given: dict[str, Any]) -> dict[str, Any]:
     tuner = HyperparameterTuner(**arguments) if isinstance(spec, JobSpec) else None
     job = tuner or TrainingJob.of(**arguments)
     name = spec.name or name_from(spec.trainer.type.replace("_", ""))
-    channels = spec.channels(given["data_dir"])
     if given["kind"] == "check":
-        job.check(channels, name, wait=False)
+        job.check(spec.channels(given["data_dir"]), name, wait=False)
         return {"valid": True, "plan": tuner and tuner.plan().to_json(), "text": told.getvalue()}
-    job.fit(channels, name, wait=False)
+    with _in_time(given["store"], name):
+        job.fit(spec.channels(given["data_dir"]), name, wait=False)
     return {"job": name}
+
+
+@contextmanager
+def _in_time(store: str | None, name: str) -> Iterator[None]:
+    """Has this process and its group end in time, unless the job is in the record by then: that one goes on."""
+
+    def look() -> None:
+        with suppress(WarmbandError), Store(store) as opened:
+            opened.job(name)
+            return
+        os.killpg(0, signal.SIGKILL)
+
+    timer = threading.Timer(SECONDS, look)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _resume(given: dict[str, Any]) -> dict[str, Any]:
@@ -112,5 +156,19 @@ def main() -> None:
     answer(_perform)
 
 
+def _import_for_checks() -> None:
+    """Makes the example's tuner and its plan, which imports most of what checks need."""
+    from rich.console import Console
+
+    from hpo.job_file import example_file, read_text
+    from hpo.tuner import HyperparameterTuner
+
+    arguments = read_text(example_file()).arguments()
+    HyperparameterTuner(**arguments, console=Console(file=io.StringIO(), width=WIDTH)).plan()
+
+
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) > 1:
+        serve(socket.socket(fileno=int(sys.argv[1])), _import_for_checks, _perform)
+    else:
+        main()

@@ -14,6 +14,7 @@ import psutil
 from hpo.record import LedgerRow, Store
 from hpo.report import JobData
 from hpo.serve import Tokens
+from hpo.serve.security import Codes
 from tests.support.recorded import spec
 from tests.support.records import made_up, write
 
@@ -41,7 +42,8 @@ class Served:
     process: subprocess.Popen[str] | None = None
 
     def __post_init__(self) -> None:
-        self.token = Tokens(self.folder / "tokens.json").add("person", "act")
+        self._tokens = Tokens(self.folder / "tokens.json")
+        self.token = self._tokens.add("person", "act")
 
     def start(self) -> None:
         """Starts it, on the port of last time if there was one."""
@@ -71,8 +73,14 @@ class Served:
 
     @property
     def login(self) -> str:
-        """The link by which a browser logs in."""
-        return f"{self.base}/login?token={self.token}"
+        """A link by which a browser logs in, once."""
+        return self.login_with(self.token)
+
+    def login_with(self, token: str) -> str:
+        """A link by which a browser logs in, once, in the place of a token."""
+        found = self._tokens.find(token)
+        assert found is not None
+        return f"{self.base}/login?code={Codes(self._tokens, self.folder / 'login-codes').begin(found)}"
 
 
 def put(store: Store, **options: object) -> JobData:

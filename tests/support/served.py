@@ -34,8 +34,9 @@ def served(url: str, home: Path, **bounds: float) -> Iterator[tuple[subprocess.P
         assert process.stdout is not None
         address = process.stdout.readline().split()[-1]
         kept = home / "token"
-        if not kept.exists():  # The link is printed by the first server of a home alone.
-            kept.write_text(process.stdout.readline().rpartition("token=")[2].strip())
+        if not kept.exists():  # The link and the token are printed by the first server of a home alone.
+            process.stdout.readline()
+            kept.write_text(process.stdout.readline().split()[-1])
         token = kept.read_text()
         with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=60) as client:
             yield process, client

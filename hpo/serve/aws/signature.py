@@ -94,7 +94,7 @@ def signer_of(request: Signed, keys: Keys, service: str, now: datetime) -> Signe
     if unsigned:
         raise _wrong(f"these headers have to be signed and are not: {', '.join(sorted(unsigned))}")
     expected = _signature(request, names, key.secret, stamp, (date, region, scoped))
-    if not hmac.compare_digest(expected, parts["Signature"]):
+    if not hmac.compare_digest(expected.encode(), parts["Signature"].encode(errors="replace")):
         raise _wrong(
             "The request signature we calculated does not match the signature you provided. Check your AWS Secret "
             "Access Key and signing method. Consult the service documentation for details."

@@ -32,6 +32,7 @@ class EventStream(Response):
         send_seconds: within which the client has to take what it is sent.
         dropped: called with the client's address where it did not.
         allowed: whether the client may follow still: its token may be removed meanwhile.
+        count: told 1 as the stream begins, and -1 as it ends.
     """
 
     def __init__(
@@ -42,16 +43,19 @@ class EventStream(Response):
         send_seconds: float,
         dropped: Callable[[tuple[str, int] | None], None] = lambda client: None,
         allowed: Callable[[], bool] = lambda: True,
+        count: Callable[[int], None] = lambda change: None,
     ) -> None:
         super().__init__()
         self._follower, self._last = follower, Position.of(last) if last else None
         self._begins = not last
         self._seconds, self._dropped, self._allowed = send_seconds, dropped, allowed
+        self._count = count
         self._asked = time.monotonic()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI has it."""
         self._follower.listeners += 1
+        self._count(1)
         self._follower.start()
         tasks = {asyncio.create_task(self._pump(send)), asyncio.create_task(_gone(receive))}
         try:
@@ -64,6 +68,7 @@ class EventStream(Response):
                     raise error
         finally:
             self._follower.listeners -= 1
+            self._count(-1)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from hpo.job_file import example_file, json_schema
+from hpo.job_file import MOST_BYTES, example_file, json_schema
 from hpo.record import Store
 from hpo.sagemaker import add_trial, stop_trial
 from hpo.serve.errors import RefusedError, json_response
 from hpo.serve.rest.reading import JobName, TrialName, service_of
-from hpo.serve.starting import start
+from hpo.serve.starting import checks, start
 from trainers import storage
 
 router = APIRouter(tags=["act"])
@@ -36,8 +36,10 @@ async def schema(request: Request, training: bool = False) -> Response:
 
 
 @router.get("/example")
-async def example() -> Response:
+async def example(request: Request) -> Response:
     """The job file that `hpo init` writes, to start a new one from."""
+    if request.state.who.may_act:
+        checks.prepare()  # Who writes a job file will have it checked.
     return json_response({"text": example_file()})
 
 
@@ -50,8 +52,12 @@ async def create(
     clone_of: Annotated[str, Query(description="The job that it is a copy of.", max_length=64)] = "",
 ) -> Response:
     """Creates a job of a job file, which is the request's body as YAML or JSON."""
+    body = await request.body()
+    if len(body) > MOST_BYTES:
+        message = f"the job file has {len(body):,} bytes; give at most {MOST_BYTES:,}, and name large data by its path"
+        raise RefusedError(413, "TooLarge", message)
     try:
-        text = (await request.body()).decode("utf-8")
+        text = body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise RefusedError(400, "Invalid", "the job file is not text in UTF-8") from error
     service = service_of(request)
@@ -131,8 +137,16 @@ async def body_of(request: Request) -> dict[str, Any]:
     text = await request.body()
     try:
         found = json.loads(text) if text.strip() else {}
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise RefusedError(
+            400, "Invalid", f"the request's body is not JSON from {where} on; correct it there"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise RefusedError(400, "Invalid", "the request's body is not text in UTF-8; send JSON in UTF-8") from error
     except (ValueError, RecursionError) as error:
-        raise RefusedError(400, "Invalid", f"the request's body is not JSON: {error}") from error
+        told = "the request's body has a number of too many digits, or nests too deep; send less"
+        raise RefusedError(400, "Invalid", told) from error
     if not isinstance(found, dict):
-        raise RefusedError(400, "Invalid", "the request's body is no JSON object")
+        raise RefusedError(400, "Invalid", "the request's body is no JSON object; send one, such as {}")
     return found

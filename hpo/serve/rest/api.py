@@ -44,4 +44,8 @@ def rest_app() -> FastAPI:
         response.headers.update(error.headers or {})
         return response
 
+    @app.exception_handler(Exception)
+    async def fault(request: Request, error: Exception) -> Response:
+        return RefusedError(500, "Internal", "the server has a fault; its log says which").response()
+
     return app

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
@@ -27,12 +27,21 @@ _SEARCHED = ("HyperParameterTuningJobName", "Owner", "Strategy", "ObjectiveMetri
 
 
 def page_of(
-    lines: Iterable[Line], *, search: str, status: str, sort: Sort, descending: bool, limit: int, after: str
+    lines: Iterable[Line],
+    *,
+    malformed: Collection[str],
+    search: str,
+    status: str,
+    sort: Sort,
+    descending: bool,
+    limit: int,
+    after: str,
 ) -> bytes:
-    """A page as JSON: `jobs`, the cursor of the `next` page or null, and how many match in all.
+    """A page as JSON: `jobs`, the cursor of the `next` page or null, how many match in all, and what is `malformed`.
 
     Args:
         lines: all jobs.
+        malformed: names of jobs whose rows cannot be read, which are on no page.
         search: words, each of which has to be in the name, the owner, the strategy, the metric or a tag.
         status: statuses with commas between; empty is any.
         sort: what by; jobs that have no such value come last.
@@ -55,7 +64,8 @@ def page_of(
     page = ordered[begin : begin + limit]
     following = _cursor(page[-1][0]) if begin + limit < len(ordered) else None
     texts = b",".join(line.text for _, line in page)
-    return b'{"jobs":[%s],"next":%s,"total":%d}' % (texts, json.dumps(following).encode(), len(ordered))
+    found_all = texts, json.dumps(following).encode(), len(ordered), json.dumps(sorted(malformed)).encode()
+    return b'{"jobs":[%s],"next":%s,"total":%d,"malformed":%s}' % found_all
 
 
 _Key: TypeAlias = tuple[Any, str]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Hashable
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -11,6 +12,7 @@ from starlette.responses import Response
 
 from hpo.sagemaker import describe_act
 from hpo.serve.encoding import encoded
+from hpo.serve.errors import RefusedError
 from hpo.serve.following import FollowedJob, Follower, JobList
 from hpo.serve.rest import documents
 from hpo.serve.rest.pages import Sort, page_of
@@ -46,15 +48,22 @@ async def jobs(
     limit: Annotated[int, Query(ge=1, le=1000, description="Jobs at most.")] = 100,
     after: Annotated[str, Query(description="The cursor `next` of a page before.", max_length=1000)] = "",
 ) -> Response:
-    """Jobs, a page at a time."""
+    """Jobs, a page at a time; `malformed` names those whose rows in the record cannot be read."""
     service = service_of(request)
     follower = service.hub.jobs
     listed: JobList = await follower.fresh()
 
     def make() -> bytes:
-        lines = listed.lines.values()
-        descending = order == "desc"
-        return page_of(lines, search=search, status=status, sort=sort, descending=descending, limit=limit, after=after)
+        return page_of(
+            listed.lines.values(),
+            malformed=listed.malformed,
+            search=search,
+            status=status,
+            sort=sort,
+            descending=order == "desc",
+            limit=limit,
+            after=after,
+        )
 
     return await _cached(request, follower, ("jobs", search, status, sort, order, limit, after), make)
 
@@ -200,7 +209,8 @@ async def job_events(
     after: Annotated[str, Query(description="The id of the last event seen; else Last-Event-ID.", max_length=100)] = "",
 ) -> Response:
     """Server-sent events of a job."""
-    return _stream(request, await service_of(request).hub.followed(job), after)
+    async with _malformed_named(request, job):
+        return _stream(request, await service_of(request).hub.followed(job), after)
 
 
 @router.get("/events")
@@ -223,9 +233,29 @@ async def _of_job(
     request: Request, name: str, key: tuple[Hashable, ...], make: Callable[[FollowedJob], Any], *, live: bool = False
 ) -> Response:
     """A document of a job, made once for all who ask for it at the same time; `live` where it follows from more."""
-    follower = await service_of(request).hub.followed(name)
-    followed: FollowedJob = follower.followed
-    return await _cached(request, follower, (name, *key), lambda: encoded(make(followed)), live=live)
+    async with _malformed_named(request, name):
+        follower = await service_of(request).hub.followed(name)
+        followed: FollowedJob = follower.followed
+        return await _cached(request, follower, (name, *key), lambda: encoded(make(followed)), live=live)
+
+
+@asynccontextmanager
+async def _malformed_named(request: Request, name: str) -> AsyncIterator[None]:
+    """Says of a job whose row is malformed that it is, in the place of what reading it came to.
+
+    Raises:
+        RefusedError: it is.
+    """
+    try:
+        yield
+    except RefusedError:
+        raise
+    except Exception as error:
+        listed: JobList = await service_of(request).hub.jobs.fresh()
+        if name not in listed.malformed:
+            raise
+        message = f"the row of job {name!r} in the record is malformed; correct it or remove it in the database"
+        raise RefusedError(409, "Malformed", message) from error
 
 
 async def _cached(

@@ -7,6 +7,7 @@ import ipaddress
 import logging
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import urlsplit
@@ -37,6 +38,12 @@ CSRF = "x-csrf-token"
 SAFE = ("GET", "HEAD", "OPTIONS")
 ACTS_A_SECOND, WRONG_A_SECOND = 5.0, 0.5
 """Acts of one token, and wrong tokens of one address; several times as many may come at once."""
+
+BODY_BYTES_A_SECOND, BODY_BYTES_AT_ONCE = 4 * 1024 * 1024, 64 * 1024 * 1024
+"""Bytes of the bodies of one token's requests, or of one address's without one."""
+
+UNREAD_BYTES, UNREAD_SECONDS = 64 * 1024 * 1024, 10.0
+"""Of a refused body that are read and thrown away: a client whose connection ends while it sends sees no answer."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -71,6 +78,7 @@ class Guard:
         self._rates = Rates(settings.rate, 4 * settings.rate)
         self._acts = Rates(ACTS_A_SECOND, 20 * ACTS_A_SECOND)
         self._wrong = Rates(WRONG_A_SECOND, 20)
+        self._bodies = Rates(BODY_BYTES_A_SECOND, BODY_BYTES_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI has it."""
@@ -78,6 +86,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         begun = False
+        body = _Body(receive, self._settings, self._bodies)
 
         async def hardened(message: Message) -> None:
             nonlocal begun
@@ -90,29 +99,39 @@ class Guard:
 
         try:
             who = self._admit(scope)
+            body.payer = _payer(who, _address(scope))
             scope["state"] = {**scope.get("state", {}), **self._state, "who": who}
-            await self._app(scope, _Body(receive, self._settings).receive, hardened)
+            await self._app(scope, body.receive, hardened)
         except RefusedError as refusal:
             if begun:
                 raise
             response = refusal.response()
-            response.headers["Connection"] = "close"  # What it has not sent yet is not read.
-            await response(scope, receive, hardened)
+            response.headers["Connection"] = "close"
+
+            async def last(message: Message) -> None:
+                if message["type"] == "http.response.body":
+                    await hardened({**message, "more_body": True})
+                    await body.throw_away(Headers(scope=scope))
+                    message = {"type": "http.response.body", "body": b"", "more_body": False}
+                await hardened(message)
+
+            await response(scope, receive, last)
 
     def _admit(self, scope: Scope) -> Who | None:
         headers = Headers(scope=scope)
-        address = (scope.get("client") or ("unknown", 0))[0]
+        address = _address(scope)
         _check_host(headers.getlist("host"), self._names)
+        _check_site(scope, headers)
         _check_length(headers, self._settings.most_bytes)
         try:
             who = self._who(headers, address)
         except ConfigurationError as error:  # Somebody has broken the file of tokens.
             _log.error("%s", error)
             raise RefusedError(503, "Unavailable", "no token can be checked; the server's log says why") from error
-        self._take(self._rates, f"{who.name} token" if who else address)
+        self._take(self._rates, _payer(who, address))
         path = scope["path"]
         _check_words(path, scope["query_string"])
-        if not (path == "/api" or path.startswith("/api/")):
+        if not _is_api(path):
             return who
         if who is None:
             raise RefusedError(401, "Unauthenticated", "no token; send one as `Authorization: Bearer TOKEN`, or log in")
@@ -129,7 +148,14 @@ class Guard:
                 raise RefusedError(401, "Unauthenticated", "the token is not known, or was removed")
             return Who(name=found.name, rights=found.rights, address=address, digest=found.digest)
         if (cookie := cookie_of(headers)) and (found := self._sessions.find(cookie)) is not None:
-            return Who(name=found.name, rights=found.rights, address=address, browser=True, digest=found.digest)
+            return Who(
+                name=found.name,
+                rights=found.rights,
+                address=address,
+                browser=True,
+                digest=found.digest,
+                cookie=cookie,
+            )
         return None
 
     def wrong(self, address: str) -> None:
@@ -209,6 +235,23 @@ def _check_host(hosts: list[str], names: Collection[str]) -> None:
             ) from None
 
 
+def _check_site(scope: Scope, headers: Headers) -> None:
+    """Refuses what a page of another site sends, but that a person follows a link to a page of the console.
+
+    Raises:
+        RefusedError: it is such.
+    """
+    if headers.get("sec-fetch-site") != "cross-site":
+        return
+    followed = scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
+    if not followed or _is_api(scope["path"]):
+        raise RefusedError(403, "Forgery", "the request comes from a page of another site; open the console itself")
+
+
+def _is_api(path: str) -> bool:
+    return path == "/api" or path.startswith("/api/")
+
+
 def _check_words(path: str, query: bytes) -> None:
     """Refuses control characters in a path, which routes do not match, and NUL in a query: PostgreSQL takes none.
 
@@ -233,11 +276,29 @@ def _too_large(most: int) -> RefusedError:
     return RefusedError(413, "TooLarge", f"the request's body is larger than {most:,} bytes; send less")
 
 
-class _Body:
-    """The body of a request, bounded in size and time."""
+def _address(scope: Scope) -> str:
+    address: str = (scope.get("client") or ("unknown", 0))[0]
+    return address
 
-    def __init__(self, receive: Receive, settings: ServeSettings) -> None:
-        self._receive, self._settings = receive, settings
+
+def _payer(who: Who | None, address: str) -> str:
+    """Whose permits a request takes."""
+    return f"{who.name} token" if who else address
+
+
+class _Body:
+    """The body of a request, bounded in size, in time, and by the rate of who sends it.
+
+    Args:
+        receive: as ASGI has it.
+        settings: of the server.
+        rates: of bytes.
+    """
+
+    def __init__(self, receive: Receive, settings: ServeSettings, rates: Rates) -> None:
+        self._receive, self._settings, self._rates = receive, settings, rates
+        self.payer = ""
+        """Whose permits it takes."""
         self._bytes, self._over = 0, False
         self._until = asyncio.get_running_loop().time() + settings.body_seconds
 
@@ -252,8 +313,27 @@ class _Body:
                 408, "TooSlow", f"the request's body was not there within {self._settings.body_seconds:g} s"
             ) from None
         if message["type"] == "http.request":
-            self._bytes += len(message.get("body", b""))
+            length = len(message.get("body", b""))
+            self._bytes += length
             self._over = not message.get("more_body", False)
             if self._bytes > self._settings.most_bytes:
                 raise _too_large(self._settings.most_bytes)
+            if wait := self._rates.wait(self.payer, length):
+                told = f"more than {self._rates.rate / 2**20:g} MiB of bodies a second; wait {wait:.1f} s"
+                raise RefusedError(429, "TooManyRequests", told, wait=wait)
         return message
+
+    async def throw_away(self, headers: Headers) -> None:
+        """Reads what is left of a refused body, within bounds; a client that waits to be asked for it is not asked."""
+        if self._over or headers.get("expect", "").lower() == "100-continue":
+            return
+        if not ("transfer-encoding" in headers or headers.get("content-length", "0") != "0"):
+            return
+        thrown = 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(UNREAD_SECONDS):
+                while thrown < UNREAD_BYTES:
+                    message = await self._receive()
+                    thrown += len(message.get("body", b""))
+                    if message["type"] != "http.request" or not message.get("more_body", False):
+                        return

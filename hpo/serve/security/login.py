@@ -1,4 +1,4 @@
-"""Login of browsers: a token becomes a session's cookie, by a form or by the link that `hpo serve` prints."""
+"""Login of browsers: a token in a form, or the code in the link that `hpo serve` prints, becomes a session's cookie."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from hpo.serve.errors import RefusedError, json_response
+from hpo.serve.security.codes import Codes
 from hpo.serve.security.guard import check_origin, cookie_of
 from hpo.serve.security.sessions import COOKIE, LASTS, Sessions
 from hpo.serve.security.tokens import Tokens
@@ -28,35 +29,37 @@ _PAGE = """<!doctype html>
 <button>Log in</button></p>
 </form>
 <p role="alert">{message}</p>
-<p><code>hpo serve</code> prints a link with the first token; <code>hpo serve token NAME</code> makes more.</p>
+<p>The first start of <code>hpo serve</code> prints a token; <code>hpo serve token NAME</code> makes more.</p>
 </main>
 </body>
 </html>
 """
 
 
-def login_routes(tokens: Tokens, sessions: Sessions, wrong: Callable[[str], None]) -> list[Route]:
+def login_routes(tokens: Tokens, codes: Codes, sessions: Sessions, wrong: Callable[[str], None]) -> list[Route]:
     """The routes of login and logout, and of who one is.
 
     Args:
         tokens: that are known.
+        codes: of links, which are known likewise.
         sessions: that are begun.
-        wrong: told the address of each wrong token; it raises where there were too many.
+        wrong: told the address of each wrong token or code; it raises where there were too many.
     """
 
     async def login(request: Request) -> Response:
         if request.method == "POST":
             check_origin(request.headers)
             token = (parse_qs((await request.body()).decode(errors="replace")).get("token") or [""])[0]
+            found, problem = tokens.find(token.strip()), "This token is not known, or was removed."
         else:
-            token = request.query_params.get("token", "")
-            if not token:
+            code = request.query_params.get("code", "")
+            if not code or request.method == "HEAD":
                 return HTMLResponse(_PAGE.format(message=""), headers={"Cache-Control": "no-store"})
-        found = tokens.find(token.strip())
+            check_origin(request.headers)  # Else another site could log a browser in under a token of its own.
+            found, problem = codes.take(code), "This link was used, or is older than 10 minutes. Give the token itself."
         if found is None:
             wrong(_address(request))
-            page = _PAGE.format(message="This token is not known, or was removed.")
-            return HTMLResponse(page, 401, {"Cache-Control": "no-store"})
+            return HTMLResponse(_PAGE.format(message=problem), 401, {"Cache-Control": "no-store"})
         # Not by Location alone: a browser sends a strict cookie with what a page of its own site leads to.
         response: Response = RedirectResponse("/", 303, {"Cache-Control": "no-store"})
         _set(response, sessions.begin(found), request)
@@ -64,6 +67,7 @@ def login_routes(tokens: Tokens, sessions: Sessions, wrong: Callable[[str], None
 
     async def logout(request: Request) -> Response:
         check_origin(request.headers)
+        sessions.end(cookie_of(request.headers))
         response = RedirectResponse("/login", 303)
         response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
         return response

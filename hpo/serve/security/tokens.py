@@ -8,7 +8,7 @@ import re
 import secrets
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ class Who:
         address: of the client.
         browser: whether it came by a session's cookie.
         digest: the token's.
+        cookie: of that session.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Who:
     address: str
     browser: bool = False
     digest: str = ""
+    cookie: str = field(default="", repr=False)
 
     @property
     def may_act(self) -> bool:

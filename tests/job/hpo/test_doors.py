@@ -323,6 +323,9 @@ def place(
     """A record with a job, and a server that creates jobs in this process."""
     monkeypatch.setattr(starting, "ask", in_this_process)
     monkeypatch.setattr(creating, "ask", in_this_process)
+    monkeypatch.setattr(
+        starting.checks, "ask", lambda given, who, seconds: in_this_process("hpo.serve.starting", given, who)
+    )
     monkeypatch.setattr("hpo.jobs.launch.start", lambda *_, **__: "nowhere")
     monkeypatch.setattr("hpo.jobs.launch.start_apart", lambda *_, **__: None)
     monkeypatch.setattr(guard, "ACTS_A_SECOND", 1e9)

@@ -59,6 +59,7 @@ PATCHED = examples(suppress_health_check=[HealthCheck.function_scoped_fixture], 
 def api(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     """The app over a record with a job that is over and one that is not; what begins jobs does so in this process."""
     monkeypatch.setattr(guard, "ACTS_A_SECOND", 1e9)
+    monkeypatch.setattr(starting.checks, "prepare", lambda: None)
     for module in ("acts", "endpoints"):
         monkeypatch.setattr(f"hpo.serve.rest.{module}.start", in_this_process)
     settings = ServeSettings(store=database, folder=tmp_path / "serve", most_bytes=10_000, rate=1e9)

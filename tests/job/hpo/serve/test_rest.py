@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import time
+from dataclasses import replace
 
 from starlette.testclient import TestClient
 
 from hpo.record import JobRow, Store
+from hpo.serve import ServeSettings, make_app
 from tests.support.hpo.serve.rest import (
     Get,
     get,  # noqa: F401  # A fixture.
 )
 from tests.support.listed import hpo
+from tests.support.refusals import mentions
 
 
 def test_documents_are_those_of_the_command(store: Store, get: Get) -> None:
@@ -26,6 +30,17 @@ def test_documents_are_those_of_the_command(store: Store, get: Get) -> None:
     assert page["total"] == 3
     (line,) = get("jobs")["jobs"]
     assert json.loads(hpo("jobs", *url))[0].items() <= line.items()
+
+
+def test_a_large_job_file_is_refused_at_once(settings: ServeSettings, tokens: dict[str, str]) -> None:
+    text = "a: [" + "1," * 900_000 + "1]"
+    headers = {"Authorization": f"Bearer {tokens['act']}"}
+    with TestClient(make_app(replace(settings, most_bytes=4_000_000)), base_url="http://localhost") as client:
+        began = time.monotonic()
+        refused = client.post("/api/jobs?dry_run=true", content=text, headers=headers)
+        assert time.monotonic() - began < 1.0, "no process parses it"
+    assert (refused.status_code, refused.json()["error"]["type"]) == (413, "TooLarge")
+    mentions(refused.json()["error"]["message"], len(text), 256 * 1024)
 
 
 def test_acts_bear_the_token_s_name(store: Store, client: TestClient, tokens: dict[str, str], get: Get) -> None:

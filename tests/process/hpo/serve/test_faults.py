@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -87,3 +89,22 @@ def test_a_client_that_takes_nothing_of_a_large_document_is_cut_off(tmp_path: Pa
 def peers(pid: int) -> set[int]:
     """The ports of those that a process is connected to."""
     return {each.raddr.port for each in psutil.Process(pid).net_connections("tcp") if each.raddr}
+
+
+def test_a_body_that_is_too_large_is_answered_and_not_cut_off(tmp_path: Path, home: Path) -> None:
+    with served(sqlite_url(tmp_path), home) as (_, client):
+        for content in (b"x" * 12_000_000, iter([b"x" * 1_000_000] * 12)):
+            for _ in range(3):  # A connection that is cut off loses the answer now and then.
+                answer = client.post("/api/jobs", content=content)
+                assert (answer.status_code, answer.json()["error"]["type"]) == (413, "TooLarge")
+                content = b"x" * 12_000_000
+
+
+def test_idle_connections_give_way_to_new_ones(tmp_path: Path, home: Path) -> None:
+    with ExitStack() as stack:
+        _, client = stack.enter_context(served(sqlite_url(tmp_path), home, connections=50, header_seconds=60.0))
+        for _ in range(200):
+            stack.enter_context(socket.create_connection(("127.0.0.1", client.base_url.port or 0), timeout=60))
+        began = time.monotonic()
+        assert client.get("/api/jobs").json()["total"] == 0
+        assert time.monotonic() - began < 5.0

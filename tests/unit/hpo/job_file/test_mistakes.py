@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,10 @@ from hpo import (
     ContinuousParameter,
     HyperparameterTuner,
 )
-from hpo.job_file.reading import read_job
+from hpo.job_file.reading import read_job, read_text
+from hpo.job_file.yaml_file import MOST_PROBLEMS, JobFileError
 from hpo.text import masked
+from tests.support import yaml_text
 from tests.support.job_files import JOB, change
 from tests.support.refusals import mentions, missing_names, refuses
 from trainers import ConfigurationError
@@ -202,3 +205,29 @@ def test_what_is_wrong_without_a_range_is_said_once_and_of_no_range(path: Path) 
     [line] = [each for each in str(caught.value).splitlines() if "num_class" in each]
     mentions(line, "multi:softprob", 2)
     assert "ranges" not in line
+
+
+@pytest.mark.parametrize("group", ["", "tuning", "trainer.hyperparameters"])
+def test_of_many_problems_the_first_are_named(path: Path, group: str) -> None:
+    state = yaml_text.load(path.read_text())
+    inner = state
+    for key in filter(None, group.split(".")):
+        inner = inner[key]
+    inner.update({f"unknown{number}": 1 for number in range(1000)})
+    began = time.process_time()
+    with pytest.raises(JobFileError) as caught:
+        read_text(yaml_text.dump(state))
+    assert time.process_time() - began < 5.0, "each unknown key took 12 ms"
+    assert len(caught.value.fields) == MOST_PROBLEMS
+    if group != "trainer.hyperparameters":  # These are looked for one after the other.
+        mentions(str(caught.value), "unknown0", 1000 - MOST_PROBLEMS)
+
+
+def test_a_file_that_is_too_large_is_not_parsed(path: Path) -> None:
+    text = "a: [" + "1," * 900_000 + "1]"
+    path.write_text(text)
+    for read in (lambda: read_text(text), lambda: read_job(path)):
+        began = time.process_time()
+        with refuses(ConfigurationError, field="job file", value="256 KiB", remedy="path"):
+            read()
+        assert time.process_time() - began < 0.1

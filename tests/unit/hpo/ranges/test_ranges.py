@@ -7,6 +7,7 @@ import json
 import math
 import pickle
 import re
+import time
 from collections import Counter
 
 import numpy as np
@@ -204,6 +205,17 @@ def test_numpy_values_become_pythons_own():
     values = CategoricalParameter([np.int64(1), np.float64(0.5), np.bool_(True), np.str_("a")]).values
     assert [type(value) for value in values] == [int, float, bool, str]
     assert CategoricalParameter(np.arange(3)) == CategoricalParameter(range(3))
+
+
+def test_many_values_are_compared_quickly_and_too_many_are_refused():
+    began = time.process_time()
+    assert CategoricalParameter(range(9000)).size == 9000
+    assert time.process_time() - began < 1.0, "each was compared with all others: 7 s"
+    assert CategoricalParameter([1, 1.0, True, "1"]).size == 4
+    with refuses(ConfigurationError, field="values", value=0.5, remedy="once"):
+        CategoricalParameter([*range(10), 0.5, 0.5])
+    with refuses(ConfigurationError, field="values", value=10_001, remedy="10,000"):
+        CategoricalParameter(range(10_001))
 
 
 # Values

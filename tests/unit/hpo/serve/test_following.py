@@ -10,6 +10,7 @@ import pytest
 from hpo.record import ReportRow, Store, TrialRow
 from hpo.record.tables import LineRow
 from hpo.serve import ServeSettings, Tokens
+from hpo.serve.errors import RefusedError
 from hpo.serve.following import HubTimes
 from hpo.serve.following.feed import MOST_EVENTS, Feed, Position
 from hpo.serve.security.tokens import Who, digest
@@ -167,3 +168,64 @@ def test_a_stream_ends_with_the_token_of_who_follows(
 
 def _now(store: Store) -> float:
     return store.job("runs").heard
+
+
+def test_one_token_follows_with_few_clients_and_leaves_room_to_others(store: Store, settings: ServeSettings) -> None:
+    record(store, "runs", 2)
+    service = Service(replace(settings, streams_of_one=2), times=HubTimes(look=0.02))
+
+    async def run() -> None:
+        follower = await service.hub.followed("runs")
+        clients = []
+
+        def follow(name: str) -> Client:
+            who = Who(name=name, rights="look", address="127.0.0.1")
+            client, stream = Client(), service.stream(follower, "", who)
+            called = stream({"type": "http", "client": ("127.0.0.1", 1)}, client.receive, client.send)
+            clients.append(asyncio.create_task(called))
+            return client
+
+        first = follow("alice")
+        follow("alice")
+        await first.until(b"hello")
+        with refuses(RefusedError, field=("token", "alice"), value=2) as refused:
+            follow("alice")
+        assert (refused.value.status, refused.value.wait) == (429, 30.0)
+        await follow("bob").until(b"hello")
+        first.left.set()
+        await clients[0]
+        await follow("alice").until(b"hello")
+        service.end()
+        await asyncio.gather(*clients)
+        assert not service._streams
+
+    asyncio.run(run())
+    service.close()
+
+
+def test_a_browser_s_stream_ends_with_its_session(
+    store: Store, settings: ServeSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hpo.serve.following.stream.CHECK_SECONDS", 0.0)
+    record(store, "runs", 2, ended=False)
+    service = Service(settings, times=HubTimes(look=0.02))
+    token = service.tokens.find(service.tokens.add("alice", "look"))
+    assert token is not None
+    cookie = service.sessions.begin(token)
+
+    async def run() -> None:
+        follower, client = await service.hub.followed("runs"), Client()
+        who = Who(name="alice", rights="look", address="127.0.0.1", browser=True, digest=token.digest, cookie=cookie)
+        stream = service.stream(follower, "", who)
+        task = asyncio.create_task(stream({"type": "http", "client": ("127.0.0.1", 1)}, client.receive, client.send))
+        await client.until(b"hello")
+        service.sessions.end(cookie)
+        with store.writer("runs") as writer:
+            writer.line(LineRow(job="runs", text="said", at=5.0))
+        await client.until(b"event: end")
+        await task
+        service.end()
+
+    asyncio.run(run())
+    assert service.tokens.of_digest(token.digest) == token
+    service.close()

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 from starlette.testclient import TestClient
 
 from hpo.record import JobRow, Store
 from hpo.sagemaker import Snapshot, describe
+from hpo.serve.following import JobList
 from tests.support.hpo.serve.rest import (
     Get,
     get,  # noqa: F401  # A fixture.
 )
 from tests.support.listed import job, with_untuned
 from tests.support.recorded import record
+from tests.support.refusals import mentions
 
 
 def test_trials_come_in_pages(get: Get) -> None:
@@ -121,3 +129,53 @@ def test_a_snapshot_in_memory_is_that_of_the_record(store: Store) -> None:
     there = Snapshot.of(store, store.job("kept"))
     assert followed.snapshot().trial_summaries() == there.trial_summaries()
     assert followed.described()["Summary"] == describe(there.job, there.trials, there.acts)["Summary"]
+
+
+DAMAGES = (
+    "spec = '{'",
+    "spec = '[]'",
+    "spec = '{}'",
+    "summary = '\"x\"'",
+    "created_at = 'x'",
+    "spec = json_set(spec, '$.repeats', 'x')",
+)
+
+
+def test_malformed_rows_are_named_and_hide_no_other(store: Store, tmp_path: Path, get: Get) -> None:
+    spec = store.job("bank").spec
+    names = [f"bad{number}" for number in range(len(DAMAGES))]
+    for name in (*names, "late"):
+        store.create_job(JobRow(name=name, created_at=1000.0, spec=spec))
+    listed = JobList(store)
+    with closing(sqlite3.connect(tmp_path / "store.db")) as connection:
+        for name, damage in zip(names, DAMAGES, strict=True):
+            connection.execute(f"UPDATE jobs SET {damage} WHERE name = ?", (name,))
+        connection.commit()
+        listed.look()
+        assert (sorted(listed.lines), sorted(listed.malformed)) == (["bank", "late"], names)
+        assert listed.look() == [], "a malformed row is read again and again"
+        page = get("jobs")
+        assert [each["HyperParameterTuningJobName"] for each in page["jobs"]] == ["bank", "late"]
+        assert (page["total"], page["malformed"]) == (2, names)
+        for name in names:
+            told = get(f"jobs/{name}", 409)["error"]
+            assert told["type"] == "Malformed"
+            mentions(told["message"], "row", name, "remove")
+        assert get("jobs/none", 404)["error"]["type"] == "NotFound"
+        connection.execute("UPDATE jobs SET spec = '{}', heartbeat = heartbeat + 1 WHERE name = 'late'")
+        connection.execute(
+            "UPDATE jobs SET spec = ?, heartbeat = heartbeat + 1 WHERE name = 'bad0'", (json.dumps(spec),)
+        )
+        connection.execute("DELETE FROM jobs WHERE name = 'bad1'")
+        connection.commit()
+    listed.look()
+    assert (sorted(listed.lines), sorted(listed.malformed)) == (["bad0", "bank"], [*names[2:], "late"])
+
+
+def test_a_body_that_is_no_json_is_refused_in_plain_words(client: TestClient, tokens: dict[str, str]) -> None:
+    headers = {"Authorization": f"Bearer {tokens['act']}"}
+    for body in (b'{"a": 1,}', b"\xff{", b'{"a": ' + b"1" * 5000 + b"}", b"[" * 5000):
+        answer = client.post("/api/jobs/bank/trials", content=body, headers=headers)
+        assert (answer.status_code, answer.json()["error"]["type"]) == (400, "Invalid")
+        told = answer.json()["error"]["message"]
+        assert not re.search(r"codec|Expecting|sys\.|recursion|Error", told), told

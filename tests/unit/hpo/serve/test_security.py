@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import stat
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from starlette.testclient import TestClient
 
 from hpo.serve import ServeSettings, Tokens
-from hpo.serve.security import Rates, Sessions
+from hpo.serve.security import Codes, Rates, Sessions
 from tests.support.refusals import mentions, refuses
 from trainers.errors import ConfigurationError
 
@@ -113,16 +115,91 @@ def test_who_may_look_may_not_act(client: TestClient, tokens: dict[str, str]) ->
     assert client.post("/api/jobs/bank/stop", headers=bearer(tokens["act"])).status_code == 202
 
 
+def log_in(client: TestClient, token: str) -> int:
+    return client.post("/login", data={"token": token}, follow_redirects=False).status_code
+
+
 def test_a_browser_logs_in_and_acts_with_its_csrf_token_alone(client: TestClient, tokens: dict[str, str]) -> None:
-    assert client.get(f"/login?token={tokens['act']}", follow_redirects=False).status_code == 303
+    assert log_in(client, tokens["act"]) == 303
     told = client.get("/api/session").json()
     assert (told["name"], told["rights"]) == ("actor", "act")
     assert client.post("/api/jobs/bank/stop").json()["error"]["type"] == "Forgery"
     csrf = {"X-CSRF-Token": told["csrf"]}
     assert client.post("/api/jobs/bank/stop", headers={**csrf, "Origin": "http://evil.example"}).status_code == 403
     assert client.post("/api/jobs/bank/stop", headers={**csrf, "Origin": "http://localhost"}).status_code == 202
+    cookie = {"Cookie": f"warmband={client.cookies['warmband']}"}
     client.post("/logout", follow_redirects=False)
     assert client.get("/api/session").status_code == 401
+    assert client.get("/api/session", headers=cookie).status_code == 401, "who has kept the cookie is in still"
+
+
+def test_a_session_that_was_ended_is_over_for_all_processes_and_is_forgotten_in_time(tmp_path: Path) -> None:
+    tokens = Tokens(tmp_path / "tokens.json")
+    token = tokens.find(tokens.add("alice", "act"))
+    assert token is not None
+    sessions, other = (Sessions(tokens, tmp_path / "key") for _ in range(2))
+    cookie, kept = sessions.begin(token), sessions.begin(token)
+    sessions.end(cookie)
+    for each in (sessions, other):
+        assert each.find(cookie) is None
+        assert each.find(kept) == token
+    sessions.end("x.y.z")
+    (ended,) = (tmp_path / "ended-sessions").iterdir()
+    assert token.digest not in ended.name + ended.read_text()
+    os.utime(ended, (1000.0, 1000.0))
+    sessions.end(kept)
+    assert [file.name for file in (tmp_path / "ended-sessions").iterdir()] != [ended.name]
+    assert not ended.exists()
+
+
+def test_a_code_is_good_once_and_for_a_while(tmp_path: Path) -> None:
+    tokens = Tokens(tmp_path / "tokens.json")
+    token = tokens.find(tokens.add("alice", "act"))
+    assert token is not None
+    several = [Codes(tokens, tmp_path / "codes") for _ in range(8)]
+    code = several[0].begin(token)
+    with ThreadPoolExecutor(8) as pool:  # As processes of a server that are asked at once.
+        found = list(pool.map(lambda codes: codes.take(code), several))
+    assert [each for each in found if each] == [token]
+    late = several[0].begin(token)
+    assert several[0].take(late, now=time.time() + 601) is None
+    assert several[0].take("../key") is None
+    assert not list((tmp_path / "codes").iterdir())
+    removed = several[0].begin(token)
+    assert removed not in "".join(file.name + file.read_text() for file in (tmp_path / "codes").iterdir())
+    tokens.remove("alice")
+    assert several[0].take(removed) is None
+
+
+def test_a_link_logs_in_once_and_no_token_in_a_url_does(
+    client: TestClient, settings: ServeSettings, tokens: dict[str, str]
+) -> None:
+    assert client.get(f"/login?token={tokens['act']}", follow_redirects=False).status_code == 200
+    assert client.get("/api/session").status_code == 401
+    known = Tokens(settings.tokens_file)
+    codes, token = Codes(known, settings.folder / "login-codes"), known.find(tokens["act"])
+    assert token is not None
+    link = f"/login?code={codes.begin(token)}"
+    for site in ("cross-site", "same-site"):  # Another site's page would log its visitors in under its own token.
+        sent = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"}
+        assert client.get(link, headers=sent, follow_redirects=False).status_code == 403
+    assert client.head(link, follow_redirects=False).status_code == 200, "a scanner of links has used it up"
+    assert client.get(link, headers={"Sec-Fetch-Site": "none"}, follow_redirects=False).status_code == 303
+    assert client.get("/api/session").json()["name"] == "actor"
+    assert client.get(link, follow_redirects=False).status_code == 401
+
+
+def test_requests_of_other_sites_are_refused_and_links_to_the_console_are_not(
+    client: TestClient, tokens: dict[str, str]
+) -> None:
+    def asked(path: str, mode: str, method: str = "GET") -> int:
+        sent = {**bearer(tokens["act"]), "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": mode}
+        return client.request(method, path, headers=sent, follow_redirects=False).status_code
+
+    assert asked("/", "navigate") == asked("/login", "navigate") == 200
+    assert {asked("/api/jobs", mode) for mode in ("navigate", "cors", "no-cors")} == {403}
+    assert {asked(path, "no-cors") for path in ("/", "/healthz", "/static/console.css")} == {403}
+    assert {asked(path, "navigate", "POST") for path in ("/login", "/logout", "/api/jobs/bank/stop")} == {403}
 
 
 def test_wrong_tokens_of_an_address_are_few(client: TestClient) -> None:

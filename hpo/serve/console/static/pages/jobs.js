@@ -14,6 +14,7 @@ export function jobsPage(frame) {
   const jobs = new Map();
   /** @type {Set<string>} */
   const marked = new Set();
+  let malformed = /** @type {string[]} */ ([]);
   let words = /** @type {string[]} */ ([]);
   let state = "";
   let over = false;
@@ -63,7 +64,7 @@ export function jobsPage(frame) {
       const text = [name(job), job.Owner, job.Strategy, job.ObjectiveMetricName, JSON.stringify(job.Tags || {})].join(" ").toLowerCase();
       return (!state || job.HyperParameterTuningJobStatus === state) && words.every((word) => text.includes(word));
     });
-    fill(count, `${number(found.length)} of ${number(jobs.size)}`);
+    fill(count, `${number(found.length)} of ${number(jobs.size)}${malformed.length ? `; not readable in the record: ${malformed.join(", ")}` : ""}`);
     list.set(found);
   };
   const soon = throttled(draw, 250);
@@ -89,6 +90,7 @@ export function jobsPage(frame) {
       const page = await get(`/jobs?limit=1000${after ? `&after=${encodeURIComponent(after)}` : ""}`);
       for (const job of page.jobs) read.set(name(job), job);
       after = page.next;
+      malformed = page.malformed;
     } while (after && !over);
     if (over) return;
     jobs.clear();

@@ -120,3 +120,11 @@ def test_a_key_that_is_gone_signs_nothing(sign: Sign, keys: Keys) -> None:
     assert check(request, other).key.name == "alice"
     keys.remove("alice")
     assert refusal(request, other)[0] == "UnrecognizedClientException"
+
+
+def test_a_signature_that_is_no_ascii_is_refused(sign: Sign, keys: Keys) -> None:
+    request = sign()
+    (authorization,) = request.headers["authorization"]
+    for wrong in ("é" * 64, "\udcff", "\xff"):
+        changed = altered(request, authorization=authorization.rpartition("=")[0] + "=" + wrong)
+        assert refusal(changed, keys)[0] == "InvalidSignatureException"
