@@ -157,12 +157,14 @@ def main() -> None:
 
 
 def _import_for_checks() -> None:
-    """Makes the example's tuner and its plan, which imports most of what checks need."""
+    """Imports what most checks need: it makes the example's tuner and its plan, and imports PyTorch if it can."""
     from rich.console import Console
 
     from hpo.job_file import example_file, read_text
     from hpo.tuner import HyperparameterTuner
 
+    with suppress(ImportError):
+        import torch  # noqa: F401
     arguments = read_text(example_file()).arguments()
     HyperparameterTuner(**arguments, console=Console(file=io.StringIO(), width=WIDTH)).plan()
 

@@ -217,7 +217,7 @@ def test_of_many_problems_the_first_are_named(path: Path, group: str) -> None:
     began = time.process_time()
     with pytest.raises(JobFileError) as caught:
         read_text(yaml_text.dump(state))
-    assert time.process_time() - began < 5.0, "each unknown key took 12 ms"
+    assert time.process_time() - began < 2.0, "each unknown key took 5 ms and more"
     assert len(caught.value.fields) == MOST_PROBLEMS
     if group != "trainer.hyperparameters":  # These are looked for one after the other.
         mentions(str(caught.value), "unknown0", 1000 - MOST_PROBLEMS)

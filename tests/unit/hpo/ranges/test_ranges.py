@@ -210,7 +210,7 @@ def test_numpy_values_become_pythons_own():
 def test_many_values_are_compared_quickly_and_too_many_are_refused():
     began = time.process_time()
     assert CategoricalParameter(range(9000)).size == 9000
-    assert time.process_time() - began < 1.0, "each was compared with all others: 7 s"
+    assert time.process_time() - began < 1.0, "each was compared with all others: 3 s"
     assert CategoricalParameter([1, 1.0, True, "1"]).size == 4
     with refuses(ConfigurationError, field="values", value=0.5, remedy="once"):
         CategoricalParameter([*range(10), 0.5, 0.5])
