@@ -96,6 +96,8 @@ class NewJob:
         search = search_for(settings, name, seed)
         storage.check_writable(search.storage_path)
         check_free(search.storage_path, name)
+        if apart and (logs := f"{home()}/jobs/{name}") != search.storage_path:
+            check_free(logs, name)  # The log of its driver goes there.
         now = time.time()
         with Store(store) as record:
             most = {} if apart else {"most_bytes": math.inf}
@@ -232,7 +234,7 @@ def check_job(
     """
     if not wait:
         driver.apart(settings, callbacks)
-    NewJob.of(settings, inputs, name, store, longest_name, apart=False).announce("", console)
+    NewJob.of(settings, inputs, name, store, longest_name, apart=not wait).announce("", console)
     printer(console)("Nothing was started: this was a dry run.")
 
 

@@ -22,7 +22,13 @@ if TYPE_CHECKING:
         register_trial as register_trial,
         register_where_asked as register_where_asked,
     )
-    from hpo.sagemaker.snapshot import Overview as Overview, Snapshot as Snapshot, overviews as overviews
+    from hpo.sagemaker.snapshot import (
+        MALFORMED as MALFORMED,
+        Overview as Overview,
+        Snapshot as Snapshot,
+        overviews as overviews,
+        readable_overviews as readable_overviews,
+    )
     from hpo.sagemaker.stopped import StoppedTrial as StoppedTrial, stop_trial as stop_trial
     from hpo.sagemaker.training_description import (
         describe_any as describe_any,

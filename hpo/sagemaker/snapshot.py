@@ -18,12 +18,14 @@ from hpo.record import (
     Store,
     Totals,
     TrialRow,
+    is_away,
     is_training,
     repeats_of,
     split,
     stops_in,
 )
 from hpo.sagemaker.description import counters, describe, describe_trial
+from trainers.errors import WarmbandError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,6 +185,38 @@ def overviews(store: Store, jobs: Sequence[JobRow] | None = None) -> list[Overvi
             view = JobView(job=job, trials=trials, untuned=untuned)
             totals[job.name] = replace(totals[job.name], best=view.score(view.result) if view.result else None)
     return [Overview(job=job, totals=totals[job.name]) for job in jobs]
+
+
+MALFORMED = (WarmbandError, AttributeError, LookupError, TypeError, ValueError, OverflowError)
+"""What readers of a row raise that is not as one is written."""
+
+
+def readable_overviews(store: Store) -> tuple[list[Overview], list[str]]:
+    """The jobs as lines of a list, newest first, and the names of those whose rows cannot be read.
+
+    Raises:
+        WarmbandError: the record cannot be read.
+    """
+    try:
+        return [_checked(each) for each in overviews(store)], []
+    except MALFORMED:
+        found, malformed = [], []
+        for name, mark in store.marks().items():
+            try:
+                found.append((mark.created_at, _checked(overviews(store, [store.job(name)])[0])))
+            except MALFORMED as error:
+                if is_away(error):
+                    raise
+                malformed.append(name)
+        return [each for _, each in sorted(found, key=lambda pair: pair[0], reverse=True)], malformed
+
+
+def _checked(overview: Overview) -> Overview:
+    """A line, whose values are read here, so that one that cannot be is an error here."""
+    spec = overview.job.spec
+    _ = overview.kind, overview.planned, overview.tariff, spec["strategy"] + "", spec["objective_metric_name"]
+    _ = overview.job.now - overview.job.created_at, overview.job.driver.get("host"), overview.job.status + ""
+    return overview
 
 
 def _billed(tariff: Tariff | None, worker_seconds: float) -> dict[str, Any]:

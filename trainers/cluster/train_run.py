@@ -1,6 +1,6 @@
 """Ray Train's trainer without the processes that a gang does not use: one of two that take what Ray keeps private.
 
-Tested with ray 2.60; `tests/ray/trainers/gangs/test_controller.py` counts the processes.
+Tested with ray 2.60; `tests/long/trainers/gangs/test_controller.py` counts the processes.
 """
 
 from __future__ import annotations

@@ -42,11 +42,15 @@ def jobs(
     from hpo.cli.terminal import show, show_json, terminal
     from hpo.cli.views import jobs_table
     from hpo.record import Store
-    from hpo.sagemaker import overviews
+    from hpo.sagemaker import readable_overviews
 
     with Store(store) as opened:
-        rows = [row for row in overviews(opened) if kind is None or row.kind == kind]
+        found, malformed = readable_overviews(opened)
+        rows = [row for row in found if kind is None or row.kind == kind]
         url = opened.url
+    if malformed:
+        names = ", ".join(malformed)
+        typer.echo(f"warning: not listed, since their rows cannot be read: {names}; look with: hpo db check", err=True)
     if as_json:
         show_json([job.summary() for job in rows])
     elif rows:

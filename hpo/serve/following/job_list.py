@@ -10,15 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hpo.record import JobRow, Mark, Store, is_away
-from hpo.sagemaker import overviews
+from hpo.sagemaker import MALFORMED, overviews
 from hpo.serve.encoding import encoded
 from hpo.serve.following.followed import more_of
-from trainers.errors import NoJobError, WarmbandError
+from trainers.errors import NoJobError
 
 _log = logging.getLogger("warmband.serve")
-
-_MALFORMED = (WarmbandError, AttributeError, LookupError, TypeError, ValueError, OverflowError)
-"""What readers of a row raise that is not as one is written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +97,7 @@ class JobList:
         try:
             rows = self._store.jobs() if len(names) > 50 else self._some(names)
             return self._lines(marks, [row for row in rows if row.name in marks]), {}
-        except _MALFORMED as error:
+        except MALFORMED as error:
             if is_away(error):
                 raise
         made: dict[str, Line] = {}
@@ -108,7 +105,7 @@ class JobList:
         for name in names:
             try:
                 made |= self._lines(marks, self._some([name]))
-            except _MALFORMED as error:
+            except MALFORMED as error:
                 if is_away(error):
                     raise
                 _log.warning("the row of job %r is malformed: %s: %s", name, type(error).__name__, error)
