@@ -6,6 +6,7 @@ import math
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType
@@ -31,7 +32,7 @@ from hpo.text import (
     untuned_text,
 )
 from trainers.channels import Channel, predicts
-from trainers.checkpoint import is_whole
+from trainers.checkpoint import is_there, is_whole
 from trainers.details import NO_MODEL
 from trainers.errors import ConfigurationError, DataError, StorageError
 from trainers.trainer import Trainer
@@ -127,17 +128,14 @@ def _converged_at(controller: Controller) -> float | None:
 
 
 def load_code(trainer: Trainer, run: TrialRun) -> str:
-    """Return the code that loads a trial's model; empty where its checkpoint is not what the trial wrote.
+    """Return the code that loads a trial's model; empty where its checkpoint was changed since the trial wrote it.
 
     A trainer may load the model for this, and its library may end the process if the bytes are not a model's.
     """
-    if not run.checkpoint:
-        return ""
-    try:
-        whole = is_whole(run.checkpoint, run.manifest)
-    except StorageError:
-        whole = False
-    return trainer.load_code(run.checkpoint) if whole else ""
+    checkpoint, changed = run.checkpoint or "", False
+    with suppress(StorageError):  # It is away, or gone: what makes its model can be said all the same.
+        changed = bool(checkpoint) and is_there(checkpoint, run.manifest) and not is_whole(checkpoint, run.manifest)
+    return trainer.load_code(checkpoint) if not changed else ""
 
 
 def _scored(controller: Controller, run: TrialRun, noise: Callable[[float], float | None]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,7 @@ def open_engine(text: str | None) -> sa.Engine:
     if kind == "sqlite":
         sa.event.listen(engine, "connect", _set_up_sqlite)
         _check_file(url.database or "")
+        _make_private(url.database or "")
     return engine
 
 
@@ -147,11 +148,18 @@ def _check_file(path: str) -> None:
         raise ConfigurationError(f"{where}: there is no folder {folder}; {remedy}")
 
 
+def _make_private(path: str) -> None:
+    """Makes a record's file that is not there, for its owner alone; one that is there keeps its permissions."""
+    if not path.startswith("file:"):
+        with suppress(OSError):  # It is there, or SQLite says why it cannot be made.
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
 def _default_file() -> str:
     """`warmband.db` in `home()`, which is made where it is missing."""
     folder = home()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigurationError(
             f"WARMBAND_HOME, {folder}, cannot be made: {error}; set WARMBAND_HOME to a folder that can be written to"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import re
 import tarfile
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from trainers.channels import PlacedChannel, PlacedFolder, about
 from trainers.checkpoint import Manifest, manifest_of
@@ -22,6 +24,8 @@ LARGEST_SOURCE = 200 << 20
 """Bytes of a source folder; it is sent to every worker."""
 LARGEST_TEXT = 4 << 20
 """Bytes of a file that is looked into for a word; programs are shorter."""
+_FIRST_TIME = 946_684_800.0
+"""Time of the oldest file of a checkpoint in an archive: the beginning of the year 2000."""
 _OTHERS = re.compile(
     rb"(?i)rank|world_size|master_addr|distributed|tf_config|multiworker|hosts?\b|machines|mpi4py|horovod|deepspeed"
     rb"|accelerat|lightning|transformers|composer|\b(mpi|jax|ray|dask|fabric|socket)\b"
@@ -147,8 +151,34 @@ def unpack(data: bytes, folder: Path) -> None:
         raise CheckpointError(f"an archive of a program's files is cut short or none: {error}; train again") from None
 
 
+@contextmanager
+def gzipped_tar(buffer: IO[bytes]) -> Iterator[tarfile.TarFile]:
+    """Write a compressed archive whose bytes follow from its files: gzip would note when it was made."""
+    with (
+        gzip.GzipFile("", "wb", 1, buffer, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w") as archive,
+    ):
+        yield archive
+
+
+def without_owner(entry: tarfile.TarInfo, at: float = 0.0) -> tarfile.TarInfo:
+    """Leave out of a file's entry who owns it, and give it a time that follows from the files alone.
+
+    Args:
+        entry: in an archive.
+        at: its time, in unix seconds.
+    """
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    entry.mtime = at
+    return entry
+
+
 def kept(folders: Folders, notes: bytes | None) -> bytes:
     """What a worker keeps of its node's files: checkpoints; and of rank 0, with what Warmband notes, the model.
+
+    Equal files make equal archives: instead of their times, files of checkpoints have times in the same order, by which
+    a program finds its latest, and files of the model have none.
 
     A link from one kept file to another stays one, from wherever it is unpacked; another link becomes the file that it
     leads to, and one to a folder elsewhere is left out.
@@ -162,25 +192,46 @@ def kept(folders: Folders, notes: bytes | None) -> bytes:
             archive.addfile(entry, io.BytesIO(notes))
             kept_folders["model"] = folders.model
         for name, folder in kept_folders.items():
-            _add(archive, folder, name, kept_folders)
+            times = _times(folder) if name == "checkpoints" else {}
+            _add(archive, folder, name, kept_folders, times)
     return buffer.getvalue()
 
 
-def _add(archive: tarfile.TarFile, folder: str, name: str, kept_folders: Mapping[str, str]) -> None:
+def _times(folder: str) -> dict[int, float]:
+    """Of each time of a file in a folder, in nanoseconds, one that says only which files are older."""
+    found = set()
+    for place, _, files in os.walk(folder):
+        for name in files:
+            with suppress(FileNotFoundError):
+                found.add(os.stat(Path(place, name)).st_mtime_ns)
+    return {at: _FIRST_TIME + number for number, at in enumerate(sorted(found))}
+
+
+def _add(
+    archive: tarfile.TarFile, folder: str, name: str, kept_folders: Mapping[str, str], times: Mapping[int, float]
+) -> None:
     top = tarfile.TarInfo(name)
     top.type, top.mode = tarfile.DIRTYPE, 0o755
     archive.addfile(top)  # Also of a folder that the program removed.
     for place, inner, files in os.walk(folder):
+        inner.sort()
         for path in sorted(Path(place, each) for each in (*inner, *files)):
             arcname = str(Path(name, path.relative_to(folder)))
             with suppress(FileNotFoundError):  # A temporary file of a program that was ended.
                 if path.is_symlink():
-                    _add_link(archive, path, arcname, kept_folders)
+                    _add_link(archive, path, arcname, kept_folders, times)
                 elif path.is_dir() or path.is_file():
-                    archive.add(path, arcname=arcname, recursive=False)
+                    _add_file(archive, path, arcname, times)
 
 
-def _add_link(archive: tarfile.TarFile, path: Path, arcname: str, kept_folders: Mapping[str, str]) -> None:
+def _add_file(archive: tarfile.TarFile, path: Path, arcname: str, times: Mapping[int, float]) -> None:
+    at = times.get(path.stat().st_mtime_ns, 0.0)
+    archive.add(path, arcname=arcname, recursive=False, filter=lambda entry: without_owner(entry, at))
+
+
+def _add_link(
+    archive: tarfile.TarFile, path: Path, arcname: str, kept_folders: Mapping[str, str], times: Mapping[int, float]
+) -> None:
     target = path.resolve()
     for name, folder in kept_folders.items():
         if target.exists() and target.is_relative_to(os.path.realpath(folder)):
@@ -191,7 +242,7 @@ def _add_link(archive: tarfile.TarFile, path: Path, arcname: str, kept_folders: 
             archive.addfile(entry)
             return
     if target.is_file():
-        archive.add(target, arcname=arcname, recursive=False)
+        _add_file(archive, target, arcname, times)
 
 
 def holds_files(folder: Path) -> bool:

@@ -14,7 +14,7 @@ from trainers.checkpoint import Manifest, damaged, load, manifest_of
 from trainers.deletion import temporary_folder
 from trainers.errors import CheckpointError
 from trainers.home import home
-from trainers.script.folders import holds_files, part_of, unpack
+from trainers.script.folders import gzipped_tar, holds_files, part_of, unpack, without_owner
 
 _MODEL = "model"
 """The folder of the model in a part."""
@@ -66,7 +66,7 @@ def packed_model(checkpoint: str, manifest: Manifest) -> bytes:
     try:
         with (
             tarfile.open(fileobj=io.BytesIO(_part(checkpoint, manifest))) as kept,
-            tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as packed,
+            gzipped_tar(buffer) as packed,
         ):
             for entry in kept:
                 name, _, within = entry.name.partition("/")
@@ -81,7 +81,7 @@ def _add(packed: tarfile.TarFile, kept: tarfile.TarFile, entry: tarfile.TarInfo,
     target = posixpath.normpath(posixpath.join(posixpath.dirname(entry.name), entry.linkname)) if entry.issym() else ""
     if target and not target.startswith(f"{_MODEL}/"):
         entry = kept.getmember(target)
-    renamed = copy.copy(entry)
+    renamed = without_owner(copy.copy(entry))
     renamed.name = name
     packed.addfile(renamed, kept.extractfile(entry) if entry.isreg() else None)
 

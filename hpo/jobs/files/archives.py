@@ -12,6 +12,7 @@ from hpo.search import TrialRun
 from trainers import ScriptTrainer, XGBoostTrainer, storage
 from trainers.checkpoint import looked_up
 from trainers.errors import ConfigurationError
+from trainers.script import gzipped_tar
 from trainers.trainer import Trainer
 
 ARCHIVES = "archives"
@@ -95,7 +96,7 @@ def packed(trainer: Trainer) -> bytes:
     if not isinstance(trainer, XGBoostTrainer):
         raise ConfigurationError(f"{type(trainer).__name__} makes no {FILE}; leave {ARCHIVES} out")
     buffer, raw = io.BytesIO(), bytes(trainer.model().save_raw("ubj"))
-    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as archive:
+    with gzipped_tar(buffer) as archive:
         entry = tarfile.TarInfo(_XGBOOST)
         entry.size, entry.mode = len(raw), 0o644
         archive.addfile(entry, io.BytesIO(raw))

@@ -8,6 +8,7 @@ import math
 import re
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -108,6 +109,9 @@ def copy_inputs(recorded: Mapping[str, Any], channels: Mapping[str, Channel]) ->
     """
     for name, channel in channels.items():
         if uri := recorded[name].get("open", {}).get("copy"):
+            if (path := storage.local_path(uri)) is not None:
+                with suppress(OSError):  # The write says why, if it cannot be made.
+                    Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             storage.write(uri, _packed(channel.read_whole()))
 
 

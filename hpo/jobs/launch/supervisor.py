@@ -121,6 +121,7 @@ def start(name: str, store: str | None, given: Sequence[str] = ()) -> int:
     file = log_file(name)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch(0o600)
         with file.open("ab") as log:
             done = subprocess.run(
                 [*_PYTHON, "hpo.jobs.launch.supervisor", name, *given],

@@ -49,3 +49,22 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
     manifest = seal(uri, [save_part(uri, folders.part_of(0), b"no archive")])
     with refuses(CheckpointError, field="worker-0.tar"):
         packed_model(uri, manifest)
+
+
+def test_equal_files_make_equal_archives_whenever_they_were_written(tmp_path: Path) -> None:
+    """The order in which files of checkpoints were written stays: programs find their latest by it."""
+    archives = []
+    for run, began in enumerate((1_700_000_000, 1_800_000_123)):
+        made = folders.folders_of(tmp_path / f"gang-{run}", 0)
+        folders.make(made)
+        for number, name in enumerate(("b", "a", "c")):
+            for folder in (made.model, made.checkpoint):
+                file = Path(folder, "deep", name)
+                file.parent.mkdir(exist_ok=True)
+                file.write_text(name)
+                os.utime(file, (began, began + (3 + run) * number))
+        archives.append(folders.kept(made, b"{}"))
+    assert archives[0] == archives[1]
+    folders.unpack(archives[0], tmp_path / "again")
+    times = {each.name: each.stat().st_mtime for each in (tmp_path / "again" / "checkpoints" / "deep").iterdir()}
+    assert sorted(times, key=times.__getitem__) == ["b", "a", "c"]
