@@ -81,7 +81,7 @@ def training_of(controller: Controller, trainer: Trainer, channels: Mapping[str,
         "checkpoint": run.checkpoint or "",
         "trainer": trained_as(trainer, trainer.hyperparameters, run.resource),
         "command": by_hand(trainer, trainer.hyperparameters, channels),
-        "load": load_code(trainer, run),
+        "load": load_code(trainer, run) if run.checkpoint else "",
         "details": run.details,
     }
 
