@@ -127,7 +127,7 @@ class NewJob:
         return how_to_resume(self.row.name, self.row.spec, self.store, training=self.settings.is_training)
 
     def write(self) -> str:
-        """Puts the job into the record; for another process, also the job's folder on disk, with copies of its rows.
+        """Puts the job into the record; for another process, copies of rows in memory into the job's folder, too.
 
         Returns:
             Where the record is.
@@ -137,7 +137,8 @@ class NewJob:
         """
         with Store(self.store) as record:
             record.create_job(self.row)
-            if self.apart:
+            copied = any((about.get("open") or {}).get("copy") for about in self.row.spec["inputs"].values())
+            if self.apart and copied:  # Else the driver makes the folder, maybe on another machine.
                 try:
                     claim(storage.join(self.row.spec["storage_path"], self.row.name), self.row, begun=False)
                     copy_inputs(self.row.spec["inputs"], self.channels)

@@ -71,7 +71,6 @@ def open_engine(text: str | None) -> sa.Engine:
     if kind == "sqlite":
         sa.event.listen(engine, "connect", _set_up_sqlite)
         _check_file(url.database or "")
-        _make_private(url.database or "")
     return engine
 
 
@@ -148,9 +147,10 @@ def _check_file(path: str) -> None:
         raise ConfigurationError(f"{where}: there is no folder {folder}; {remedy}")
 
 
-def _make_private(path: str) -> None:
-    """Makes a record's file that is not there, for its owner alone; one that is there keeps its permissions."""
-    if not path.startswith("file:"):
+def make_private(engine: sa.Engine) -> None:
+    """Makes the file of a record in SQLite that is not there, for its owner alone; one that is there keeps its mode."""
+    path = engine.url.database
+    if engine.dialect.name == "sqlite" and path and not path.startswith("file:"):
         with suppress(OSError):  # It is there, or SQLite says why it cannot be made.
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 

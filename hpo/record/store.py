@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from hpo.record import tables
 from hpo.record.acts import Asked, acted, actor, stops_in
 from hpo.record.batch import ROWS_AT_ONCE, job_changes, upsert
-from hpo.record.database import clock, explained, open_engine, shown
+from hpo.record.database import clock, explained, make_private, open_engine, shown
 from hpo.record.lease import is_dead, left_behind, refusal, this_process
 from hpo.record.reading import Key, Mark, TrialQuery, Watch, curves, found_trials, marks
 from hpo.record.schema import prepare
@@ -57,6 +57,7 @@ class Store:
         self.url = shown(self._engine.url)
         self.has_secret = holds_secret(self._engine.url.render_as_string(hide_password=False))
         """Whether `url` leaves a password out."""
+        make_private(self._engine)
         with explained(self.url, "opened", ConfigurationError):
             prepare(self._engine)
 

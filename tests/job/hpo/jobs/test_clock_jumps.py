@@ -156,6 +156,8 @@ DATES = {
     "hpo/serve/deployments/asked.py": "when a deployment was asked for",
     "hpo/serve/deployments/files.py": "the age of a deployment whose process has not begun yet",
     "hpo/serve/deployments/process.py": "when a deployment was asked for",
+    "hpo/serve/security/codes.py": "a code's end, which has to hold in another process too",
+    "hpo/serve/security/expiring.py": "the end of codes and of sessions that were ended, likewise",
     "hpo/serve/security/sessions.py": "a session's end, which has to hold in another process too",
     "hpo/serve/security/tokens.py": "when a token was made",
     "hpo/trackers/mlflow.py": "dates in another program's record",

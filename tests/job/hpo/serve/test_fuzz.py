@@ -74,6 +74,7 @@ def api(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 async def in_this_process(settings: ServeSettings, who: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     """As `starting.start`, but nothing is begun: a file is checked alone."""
     given = {**request, "store": settings.store, "data_dir": None, "allow_code": False, "folder": str(settings.folder)}
+    given["places"] = settings.places.to_json()
     kind = "check" if given["kind"] == "create" else given["kind"]
     found = started({**given, "kind": kind})
     if error := found.get("error"):

@@ -119,7 +119,7 @@ def test_a_second_save_takes_the_place_of_the_first(two: ProcessGang, uri: str) 
 
 def test_what_an_earlier_attempt_left_is_no_part_of_it(two: ProcessGang, folder: str) -> None:
     written = storage.join(folder, "rows")
-    for left in ("shard-00000-00000000", "shard-00005-00000000", ".shard-00001.draft"):
+    for left in ("shard-00000-00000000", "shard-00005-00000000", f".shard-00001-00000000.{'0' * 32}"):
         checkpoint.save_part(written, left, b"of a gang that was lost")
     whole = of(support.called(two, support.train_and_save, folder=folder, cuts=["rows"]))[0]["rows"]
     assert storage.names(written) == sorted(file.name for file in checkpoint.manifest_of(written).files)
