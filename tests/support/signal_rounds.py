@@ -1,9 +1,10 @@
 """Ctrl-C and SIGTERM at random moments of jobs that train in their process, half of them with an output nobody reads.
 
-    python -m tests.support.signal_rounds --rounds 1000 [--at-once 2]
+    python -m tests.support.signal_rounds --rounds 1000 [--first 0]
 
-Each job is in a process that is forked from this one, which has loaded all modules. A job has to end within ten seconds
-of its signal, as Stopped wherever the signal came before its end.
+Each job is in a process that is forked from this one, which has loaded all modules; one job at a time, as a process of
+several threads does not fork well. A job has to end within ten seconds of its signal, as Stopped wherever the signal
+came before its end.
 """
 
 from __future__ import annotations
@@ -12,13 +13,12 @@ import argparse
 import fcntl
 import os
 import random
-import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +75,9 @@ class Round:
         os.read(ready, 1)  # Before that a signal meets Python's own work behind a fork, which drops it.
         os.close(ready)
         os.close(begun)
-        drained = None if self.blocked else ThreadPoolExecutor(1).submit(_drain, reader)
+        drain = threading.Thread(target=_drain, args=[reader], daemon=True)
+        if not self.blocked:
+            drain.start()
         time.sleep(self.after * 0.7)
         if self.blocked:
             _fill(writer)
@@ -91,7 +93,7 @@ class Round:
                 break
             time.sleep(0.02)
         seconds = time.monotonic() - began
-        os.close(reader) if drained is None else drained.result(10)
+        os.close(reader) if self.blocked else drain.join(MOST_SECONDS)
         code = os.waitstatus_to_exitcode(ended[1])
         return self.judged(url, code, seconds), seconds
 
@@ -148,25 +150,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.support.signal_rounds", description=__doc__)
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--first", type=int, default=0, help="number of the first round")
-    parser.add_argument("--at-once", type=int, default=2, help="jobs side by side")
     options = parser.parse_args()
     found: Counter[str] = Counter()
     longest = 0.0
 
-    def one(number: int) -> tuple[Round, str, float]:
-        folder = Path(tempfile.mkdtemp(prefix="signalled-"))
-        try:
-            done = Round.of(number)
-            return done, *done.run(folder)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    with ThreadPoolExecutor(options.at_once) as pool:
-        for done, what, seconds in pool.map(one, range(options.first, options.first + options.rounds)):
-            found[what if what.startswith("FAULT") else f"{what}{', output blocked' if done.blocked else ''}"] += 1
-            longest = max(longest, seconds)
-            if what.startswith("FAULT"):
-                sys.stdout.write(f"{done}: {what}\n")
+    for number in range(options.first, options.first + options.rounds):
+        done = Round.of(number)
+        with tempfile.TemporaryDirectory(prefix="signalled-", ignore_cleanup_errors=True) as folder:
+            what, seconds = done.run(Path(folder))
+        found[what if what.startswith("FAULT") else f"{what}{', output blocked' if done.blocked else ''}"] += 1
+        longest = max(longest, seconds)
+        if what.startswith("FAULT"):
+            sys.stdout.write(f"{done}: {what}\n")
+            sys.stdout.flush()
     sys.stdout.write(f"{options.rounds} rounds, the longest ended {longest:.1f} s behind its signal: {dict(found)}\n")
     sys.exit(any(what.startswith("FAULT") for what in found))
 
