@@ -109,9 +109,11 @@ def claim(folder: str, job: JobRow, *, begun: bool, logs: bool = False) -> None:
         if logs and not mark.get(_LOGS):
             storage.write(storage.join(folder, MARK), json.dumps({**mark, _LOGS: True}).encode())
         return
+    made = False
     if not begun:
         if foreign := _foreign_names(held):
             raise _foreign(folder, foreign)
+        made = not storage.is_there(folder)
         storage.make_folder(folder)
     elif not storage.is_there(folder):
         raise StorageError(
@@ -120,7 +122,12 @@ def claim(folder: str, job: JobRow, *, begun: bool, logs: bool = False) -> None:
         )
     if mine:  # A job of an earlier version has none.
         mark = {"job": job.name, "id": mine, "created_at": job.created_at, _LOGS: logs}
-        storage.write(storage.join(folder, MARK), json.dumps(mark).encode())
+        try:
+            storage.write(storage.join(folder, MARK), json.dumps(mark).encode())
+        except StorageError:
+            if made:  # Without the mark it would be nobody's.
+                storage.delete_if_empty(folder)
+            raise
 
 
 def is_of(folder: str, job: JobRow) -> bool:
