@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.refusals import refuses, refuses_each
 from trainers import Channel, ConfigurationError, DataError, object_stores, storage
-from trainers.errors import CheckpointError
+from trainers.errors import CheckpointError, StorageError
 
 
 @pytest.fixture(params=["path", "URI"])
@@ -233,3 +233,15 @@ def test_credentials_in_a_place_are_refused_before_anything_is_recorded(uri: str
 )
 def test_places_without_a_secret_are_taken(uri: str) -> None:
     storage.check_no_credentials(uri, "storage_path")
+
+
+def test_a_link_to_nothing_and_what_is_no_file_are_neither_there_nor_gone(tmp_path: Path) -> None:
+    """A model may have been moved to a disk that is away: what takes its place would be written over the link."""
+    (tmp_path / "link").symlink_to(tmp_path / "away" / "000009.ubj")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", "pipe"):
+        with refuses(StorageError, field=str(tmp_path / name)):
+            storage.size(str(tmp_path / name))
+    (tmp_path / "away").mkdir()
+    (tmp_path / "away" / "000009.ubj").write_bytes(b"model")
+    assert storage.size(str(tmp_path / "link")) == 5
