@@ -93,7 +93,8 @@ class Files:
         """Removes what the job wrote in one of its folders, the mark last, so that another try knows the folder."""
         held = storage.names(folder)
         if MARK not in held:
-            for name in held:  # What a start left that was killed before it wrote the mark.
+            # A start that is killed before it writes the mark leaves these. Others may come after `of` has looked.
+            for name in filter(is_of_begin, held):
                 storage.delete(storage.join(folder, name))
             return
         logs = has_log(folder)
@@ -121,13 +122,11 @@ class Files:
 
 
 def left_text(left: list[str]) -> str:
-    """Say which files were not deleted with a job; empty where there are none.
+    """Say which files were not deleted with a job.
 
     Args:
-        left: as `Files.remove` returns them.
+        left: as `Files.remove` returns them; one at least.
     """
-    if not left:
-        return ""
     shown = ", ".join(storage.shown(each) for each in left[:5])
     more = f" and {len(left) - 5} more" if len(left) > 5 else ""
     return f"left in place, since the job did not write it: {shown}{more}"

@@ -98,6 +98,15 @@ def test_a_start_that_was_killed_before_the_mark_is_begun_again_or_deleted(folde
     assert not folder.exists()
 
 
+def test_a_file_that_comes_between_the_look_and_the_deletion_stays(folder: Path) -> None:
+    """The command asks its user in between."""
+    put(folder, (f".{MARK}.{'0' * 32}",))
+    files = Files.of(row(folder.parent))
+    put(folder, ("thesis.txt",))
+    assert files.remove() == [str(folder / "thesis.txt")]
+    assert files_in(folder) == {"thesis.txt"}
+
+
 def test_a_driver_log_is_the_jobs_where_a_driver_in_the_background_wrote_it(folder: Path) -> None:
     claim(str(folder), row(folder.parent), begun=False)
     (folder / DRIVER_LOG).touch()
