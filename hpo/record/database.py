@@ -147,10 +147,15 @@ def _check_file(path: str) -> None:
         raise ConfigurationError(f"{where}: there is no folder {folder}; {remedy}")
 
 
+def file_of(engine: sa.Engine) -> str:
+    """Returns the path of an engine's file of SQLite; empty for another database, and for a URI of SQLite's own."""
+    path = engine.url.database or ""
+    return path if engine.dialect.name == "sqlite" and not path.startswith("file:") else ""
+
+
 def make_private(engine: sa.Engine) -> None:
     """Makes the file of a record in SQLite that is not there, for its owner alone; one that is there keeps its mode."""
-    path = engine.url.database
-    if engine.dialect.name == "sqlite" and path and not path.startswith("file:"):
+    if path := file_of(engine):
         with suppress(OSError):  # It is there, or SQLite says why it cannot be made.
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 

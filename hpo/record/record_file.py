@@ -19,6 +19,7 @@ from typing import Any, Self
 import sqlalchemy as sa
 
 from hpo.record import tables
+from hpo.record.database import file_of
 from trainers import steady
 from trainers.errors import WarmbandError
 from trainers.home import home
@@ -73,10 +74,8 @@ class RecordFile:
     @classmethod
     def of(cls, engine: sa.Engine, job: str) -> Self | None:
         """The file of an engine's record; None where the record is in no file of a known path."""
-        path = engine.url.database
-        if engine.dialect.name != "sqlite" or not path or path.startswith("file:"):
-            return None
-        return cls(engine, path, job)
+        path = file_of(engine)
+        return cls(engine, path, job) if path else None
 
     def billed(self, rows: int) -> None:
         """Take in that so many new rows of the job's ledger are in the file now."""
@@ -127,14 +126,17 @@ class RecordFile:
         """
         try:
             with closing(sqlite3.connect(f"{self.path.as_uri()}?mode=ro", uri=True)) as connection:
-                query = "SELECT count(*) FROM ledger WHERE job = ?"
-                return int(connection.execute(query, [self._job]).fetchone()[0])
+                return self._bills_in(connection)
         except sqlite3.OperationalError as error:
             if "locked" in str(error) or "busy" in str(error):
                 raise FileAwayError(str(error)) from None
             return 0
         except sqlite3.DatabaseError:
             return 0
+
+    def _bills_in(self, connection: sqlite3.Connection) -> int:
+        """Count the rows of the job's ledger that a connection reads."""
+        return int(connection.execute("SELECT count(*) FROM ledger WHERE job = ?", [self._job]).fetchone()[0])
 
     def save(self, lease: str, write: Callable[[sa.Connection], None]) -> Path:
         """Copy the record as its open connections have it into a new file beside it, or where there is room.
@@ -178,9 +180,7 @@ class RecordFile:
                     (found,) = goal.execute("PRAGMA quick_check(1)").fetchone()
                     if found != "ok":
                         raise ValueError(f"what its connection reads is damaged: {found}")
-                    query = "SELECT count(*) FROM ledger WHERE job = ?"
-                    (bills,) = goal.execute(query, [self._job]).fetchone()
-                    if bills < self._bills:
+                    if (bills := self._bills_in(goal)) < self._bills:
                         raise ValueError(f"its connection, too, reads {bills} of {self._bills} bills")
                 engine = sa.create_engine(f"sqlite:///{copy}")
                 try:

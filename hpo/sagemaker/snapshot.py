@@ -188,7 +188,7 @@ def overviews(store: Store, jobs: Sequence[JobRow] | None = None) -> list[Overvi
 
 
 MALFORMED = (WarmbandError, AttributeError, LookupError, TypeError, ValueError, OverflowError)
-"""What readers of a row raise that is not as one is written."""
+"""The errors that reading a malformed row of the record raises."""
 
 
 def readable_overviews(store: Store) -> tuple[list[Overview], list[str]]:

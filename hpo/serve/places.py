@@ -122,7 +122,7 @@ class Places:
 
 
 NO_PLACES = Places()
-"""Those of a server whose settings list none."""
+"""The places of a server whose settings list neither roots nor hosts."""
 
 
 def _texts(value: Any, path: str = "") -> Iterator[tuple[str, str]]:

@@ -89,7 +89,7 @@ class _Warm:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", module, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
-                stdout=2,  # What is printed is for the server's log.
+                stdout=2,  # The process prints into the server's log.
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )

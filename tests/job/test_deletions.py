@@ -17,7 +17,7 @@ DELETES = {
 """Names of functions and methods that delete files or folders, of Python's library and of pyarrow."""
 
 OF_OS = {"remove"}
-"""Of `os` alone: lists and sets have it, too."""
+"""Functions of the module `os` that delete. Lists and sets have methods of that name."""
 
 WHOLE = {
     "delete_scratch": {"trainers/process/scratch.py", "trainers/script/program.py"},
@@ -34,7 +34,7 @@ def sources() -> Iterator[tuple[str, ast.Module]]:
 
 
 def deletions(tree: ast.Module) -> Iterator[str]:
-    """What deletes in a module, with its line."""
+    """Yield each name in a module that deletes files or folders, with its line."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             of = node.value.id if isinstance(node.value, ast.Name) else ""

@@ -39,7 +39,7 @@ async def schema(request: Request, training: bool = False) -> Response:
 async def example(request: Request) -> Response:
     """The job file that `hpo init` writes, to start a new one from."""
     if request.state.who.may_act:
-        checks.prepare()  # Who writes a job file will have it checked.
+        checks.prepare()  # The user writes a job file next, and has it checked.
     return json_response({"text": example_file()})
 
 

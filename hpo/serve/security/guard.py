@@ -43,7 +43,7 @@ BODY_BYTES_A_SECOND, BODY_BYTES_AT_ONCE = 4 * 1024 * 1024, 64 * 1024 * 1024
 """Bytes of the bodies of one token's requests, or of one address's without one."""
 
 UNREAD_BYTES, UNREAD_SECONDS = 64 * 1024 * 1024, 10.0
-"""Of a refused body that are read and thrown away: a client whose connection ends while it sends sees no answer."""
+"""The most that the server reads and discards of a refused body. A connection that ends earlier hides the answer."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
