@@ -19,7 +19,7 @@ from typing import Any, Self
 import sqlalchemy as sa
 
 from hpo.record import tables
-from hpo.record.database import file_of
+from hpo.record.database import connection_count, file_of
 from trainers import steady
 from trainers.errors import WarmbandError
 from trainers.home import home
@@ -46,7 +46,7 @@ class RecordFile:
     """The file that an engine's connections write to, as it is when this is made; make it with `of`.
 
     Args:
-        engine: of SQLite; one of its connections is open.
+        engine: of SQLite, from `open_engine`; one of its connections is open.
         path: of the file.
         job: that is driven.
     """
@@ -58,12 +58,11 @@ class RecordFile:
         self._file = _identity(self.path)
         self._gone_at: float | None = None
         self._away_seconds: float | None = None
-        self._open = 1
-        """Connections that are open: one at least, that was used for the lease, and those that came since."""
-        self._logs: dict[str, tuple[int, int] | None] = dict.fromkeys(_LOGS)
+        self._connections = connection_count(engine)
+        self._logs: dict[str, tuple[int, int] | None] = {}
         """The logs by ending; None where one is not known yet."""
-        for event, heard in self._events:
-            sa.event.listen(engine, event, heard)
+        self._logs_of = -1
+        """What `ConnectionCount.last_closed` was when they were noted."""
         self._note_logs()
         self._bills = 0
         """Rows of the job's ledger that have to be in the file: none is ever taken out."""
@@ -101,10 +100,10 @@ class RecordFile:
         self._gone_at = None
         if now != self._file:
             raise FileLostError("was replaced by another file")
-        for ending, known in self._logs.items():
-            if known is not None and _identity(self._log(ending)) != known:
-                raise FileLostError(f"has lost {self._log(ending).name}, which SQLite keeps beside it")
         self._note_logs()
+        for ending, known in self._logs.items():
+            if known is not None and _identity(self._log(ending)) != known and not self._logs_are_stale():
+                raise FileLostError(f"has lost {self._log(ending).name}, which SQLite keeps beside it")
         if (touched := self._stamp()) != self._touched:
             if (found := self._counted()) < self._bills:
                 raise FileLostError(
@@ -164,6 +163,7 @@ class RecordFile:
                     )
                 return self._copied(source, write)
             finally:
+                self._note_logs()
                 log = self._logs[_LOGS[0]]
                 if log is not None and _identity(self._log(_LOGS[0])) != log and not _emptied(log):
                     _leave_open(source)
@@ -198,25 +198,15 @@ class RecordFile:
         """Wait for a file that is not there for a moment only."""
         self._away_seconds = HURRIED_SECONDS
 
-    def close(self) -> None:
-        """Watch no longer."""
-        for event, heard in self._events:
-            sa.event.remove(self._engine, event, heard)
-
-    @property
-    def _events(self) -> tuple[tuple[str, Callable[..., None]], ...]:
-        return ("connect", self._connected), ("close", self._closed)
-
-    def _connected(self, *_: object) -> None:
-        self._open += 1
-
-    def _closed(self, *_: object) -> None:
-        self._open -= 1
-        if self._open <= 0:  # SQLite removes its logs with the last connection, and makes new ones for the next.
-            self._logs = dict.fromkeys(_LOGS)
+    def _logs_are_stale(self) -> bool:
+        """Whether the last connection was closed since the logs were noted, with which SQLite removes them."""
+        return self._logs_of != self._connections.last_closed
 
     def _note_logs(self) -> None:
         """Remember which logs are there, of those that are not known yet."""
+        if self._logs_are_stale():
+            self._logs_of = self._connections.last_closed
+            self._logs = dict.fromkeys(_LOGS)
         self._logs = {ending: known or _identity(self._log(ending)) for ending, known in self._logs.items()}
 
     def _log(self, ending: str) -> Path:

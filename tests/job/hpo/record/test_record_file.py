@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from hpo.record import record_file
 from hpo.record.store import JobWriter, Store, TrialRow
@@ -109,6 +111,29 @@ def test_it_notices_without_anything_to_write(file: Path) -> None:
         until(lambda: writer.lost_lease)
         with pytest.raises(RecordLostError):
             writer.close()
+
+
+def test_a_writer_begins_and_ends_while_another_thread_connects(file: Path) -> None:
+    """SQLAlchemy lets no listener be added or removed meanwhile."""
+    met = []
+
+    def write(store: Store) -> None:
+        begin(store).close()
+        met.append("writer")
+
+    with Store(sqlite_url(file.parent)) as store:
+
+        def connected(*_: object) -> None:
+            if not met:
+                met.append("connection")
+                thread = threading.Thread(target=write, args=[store])
+                thread.start()
+                thread.join(60.0)
+
+        with store._engine.connect():  # So that reading the jobs has to connect anew.
+            sa.event.listen(store._engine, "connect", connected, insert=True)
+            assert [row.name for row in store.jobs()] == ["bank"]
+    assert met == ["connection", "writer"]
 
 
 def test_a_saved_record_goes_on_in_the_place_of_the_lost_one(file: Path) -> None:
