@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -37,40 +36,6 @@ _REFUSED = re.compile("authentication failed|does not exist|no pg_hba.conf entry
 _JULIAN_EPOCH = 2440587.5
 """1970 in days."""
 
-_COUNT = "connection_count"
-"""The execution option of an engine of SQLite under which its count of connections is."""
-
-
-class ConnectionCount:
-    """How many connections of an engine are open, and how often the last one was closed; threads share it.
-
-    SQLite removes its logs with the last connection to a file, and makes new ones for the next.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._open = 0
-        self.last_closed = 0
-        """How many times the last open connection was closed."""
-
-    def opened(self, *_: object) -> None:
-        """Count a new connection."""
-        with self._lock:
-            self._open += 1
-
-    def closing(self, *_: object) -> None:
-        """Count a connection that is about to be closed."""
-        with self._lock:
-            self._open -= 1
-            if self._open == 0:
-                self.last_closed += 1
-
-
-def connection_count(engine: sa.Engine) -> ConnectionCount:
-    """The count of the connections of an engine that `open_engine` made for SQLite."""
-    count: ConnectionCount = engine.get_execution_options()[_COUNT]
-    return count
-
 
 def open_engine(text: str | None) -> sa.Engine:
     """An engine for a URL of SQLite or PostgreSQL; nothing is connected to yet.
@@ -94,8 +59,7 @@ def open_engine(text: str | None) -> sa.Engine:
         if "@" in (url.host or ""):
             raise ArgumentError("there is more than one @ before its host; write those of a password as %40")
         settings = {} if kind == "sqlite" else _settings(url)
-        count = ConnectionCount()
-        engine = sa.create_engine(url, pool_pre_ping=True, connect_args=settings, execution_options={_COUNT: count})
+        engine = sa.create_engine(url, pool_pre_ping=True, connect_args=settings)
     except (ArgumentError, ImportError) as error:
         remedy = "pip install 'psycopg[binary]'" if isinstance(error, ImportError) else "correct it"
         # It may hold a password, so the message does not repeat it.
@@ -105,10 +69,7 @@ def open_engine(text: str | None) -> sa.Engine:
         ) from error
     sa.event.listen(engine, "handle_error", _connect_anew)
     if kind == "sqlite":
-        # All listeners are added here: SQLAlchemy lets none be added or removed while another thread connects.
         sa.event.listen(engine, "connect", _set_up_sqlite)
-        sa.event.listen(engine, "connect", count.opened)
-        sa.event.listen(engine, "close", count.closing)
         _check_file(url.database or "")
     return engine
 

@@ -14,12 +14,12 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import sqlalchemy as sa
 
 from hpo.record import tables
-from hpo.record.database import connection_count, file_of
+from hpo.record.database import file_of
 from trainers import steady
 from trainers.errors import WarmbandError
 from trainers.home import home
@@ -43,26 +43,37 @@ class FileLostError(WarmbandError):
 
 
 class RecordFile:
-    """The file that an engine's connections write to, as it is when this is made; make it with `of`.
+    """The file that a job's driver writes to, as it is when this is made; make it with `of`.
+
+    A connection of its own keeps the file and its logs open: SQLite removes the logs with the last connection, so
+    nobody does who does not remove them by name.
 
     Args:
-        engine: of SQLite, from `open_engine`; one of its connections is open.
         path: of the file.
         job: that is driven.
+
+    Raises:
+        WarmbandError: the file cannot be opened.
     """
 
-    def __init__(self, engine: sa.Engine, path: str, job: str) -> None:
+    def __init__(self, path: str, job: str) -> None:
         self._job = job
-        self._engine, self.path = engine, Path(path).absolute()
+        self.path = Path(path).absolute()
         self._real = Path(os.path.realpath(path))
         self._file = _identity(self.path)
         self._gone_at: float | None = None
         self._away_seconds: float | None = None
-        self._connections = connection_count(engine)
-        self._logs: dict[str, tuple[int, int] | None] = {}
+        try:
+            uri = f"{self.path.as_uri()}?mode=rw"
+            self._connection = sqlite3.connect(uri, uri=True, timeout=0.0, check_same_thread=False)
+        except sqlite3.Error as error:
+            raise WarmbandError(
+                f"the record of job {job!r}, {path}, cannot be opened any more: {error}; was it moved or removed?"
+            ) from error
+        self._stays_open = False
+        """Whether the connection is left to the end of the process."""
+        self._logs: dict[str, tuple[int, int] | None] = dict.fromkeys(_LOGS)
         """The logs by ending; None where one is not known yet."""
-        self._logs_of = -1
-        """What `ConnectionCount.last_closed` was when they were noted."""
         self._note_logs()
         self._bills = 0
         """Rows of the job's ledger that have to be in the file: none is ever taken out."""
@@ -74,7 +85,7 @@ class RecordFile:
     def of(cls, engine: sa.Engine, job: str) -> Self | None:
         """The file of an engine's record; None where the record is in no file of a known path."""
         path = file_of(engine)
-        return cls(engine, path, job) if path else None
+        return cls(path, job) if path else None
 
     def billed(self, rows: int) -> None:
         """Take in that so many new rows of the job's ledger are in the file now."""
@@ -100,10 +111,10 @@ class RecordFile:
         self._gone_at = None
         if now != self._file:
             raise FileLostError("was replaced by another file")
-        self._note_logs()
         for ending, known in self._logs.items():
-            if known is not None and _identity(self._log(ending)) != known and not self._logs_are_stale():
+            if known is not None and _identity(self._log(ending)) != known:
                 raise FileLostError(f"has lost {self._log(ending).name}, which SQLite keeps beside it")
+        self._note_logs()
         if (touched := self._stamp()) != self._touched:
             if (found := self._counted()) < self._bills:
                 raise FileLostError(
@@ -138,7 +149,7 @@ class RecordFile:
         return int(connection.execute("SELECT count(*) FROM ledger WHERE job = ?", [self._job]).fetchone()[0])
 
     def save(self, lease: str, write: Callable[[sa.Connection], None]) -> Path:
-        """Copy the record as its open connections have it into a new file beside it, or where there is room.
+        """Copy the record as its open connection has it into a new file beside it, or where there is room.
 
         SQLite writes the log into the file when the last connection is closed, and the file may be a backup by then
         that somebody copied into it. So a log that nobody else can find is emptied.
@@ -153,30 +164,25 @@ class RecordFile:
         Raises:
             OSError, sqlite3.Error, sqlalchemy.exc.SQLAlchemyError, ValueError: nothing could be saved.
         """
-        with closing(self._engine.raw_connection()) as connection:
-            source: Any = connection.driver_connection
-            try:
-                found = source.execute("SELECT lease FROM jobs WHERE name = ?", [self._job]).fetchone()
-                if found is None or found[0] != lease:
-                    raise ValueError(
-                        "its connection was closed, and the record that is there does not know this driver"
-                    )
-                return self._copied(source, write)
-            finally:
-                self._note_logs()
-                log = self._logs[_LOGS[0]]
-                if log is not None and _identity(self._log(_LOGS[0])) != log and not _emptied(log):
-                    _leave_open(source)
-                    connection.detach()
+        try:
+            found = self._connection.execute("SELECT lease FROM jobs WHERE name = ?", [self._job]).fetchone()
+            if found is None or found[0] != lease:
+                raise ValueError("the record that is there does not know this driver")
+            return self._copied(write)
+        finally:
+            log = self._logs[_LOGS[0]]
+            if log is not None and _identity(self._log(_LOGS[0])) != log and not _emptied(log):
+                self._stays_open = True
+                _leave_open(self._connection)
 
-    def _copied(self, source: sqlite3.Connection, write: Callable[[sa.Connection], None]) -> Path:
+    def _copied(self, write: Callable[[sa.Connection], None]) -> Path:
         name = f"{self.path.name}.saved-{self._job}-{time.strftime('%Y%m%d-%H%M%S', time.localtime(steady.now()))}"
         problem: Exception | None = None
         for folder in (self.path.parent, home(), Path(tempfile.gettempdir())):
             try:
                 copy = _new_file(folder, name)
                 with closing(sqlite3.connect(copy)) as goal:
-                    source.backup(goal)
+                    self._connection.backup(goal)
                     (found,) = goal.execute("PRAGMA quick_check(1)").fetchone()
                     if found != "ok":
                         raise ValueError(f"what its connection reads is damaged: {found}")
@@ -198,15 +204,17 @@ class RecordFile:
         """Wait for a file that is not there for a moment only."""
         self._away_seconds = HURRIED_SECONDS
 
-    def _logs_are_stale(self) -> bool:
-        """Whether the last connection was closed since the logs were noted, with which SQLite removes them."""
-        return self._logs_of != self._connections.last_closed
+    def close(self) -> None:
+        """Watch no longer."""
+        if not self._stays_open:
+            self._connection.close()
 
     def _note_logs(self) -> None:
         """Remember which logs are there, of those that are not known yet."""
-        if self._logs_are_stale():
-            self._logs_of = self._connections.last_closed
-            self._logs = dict.fromkeys(_LOGS)
+        if None not in self._logs.values():
+            return
+        with suppress(sqlite3.DatabaseError):  # It is locked, or is no database now.
+            self._connection.execute("SELECT 1 FROM jobs LIMIT 1").fetchone()  # Opens the logs.
         self._logs = {ending: known or _identity(self._log(ending)) for ending, known in self._logs.items()}
 
     def _log(self, ending: str) -> Path:

@@ -297,6 +297,13 @@ class JobWriter:
     # ---- the thread
 
     def _run(self) -> None:
+        try:
+            self._write_until_closed()
+        finally:
+            if self._file is not None:
+                self._file.close()
+
+    def _write_until_closed(self) -> None:
         batch, pause = Batch(), FLUSH_EVERY
         while True:
             self._wake.wait(pause)

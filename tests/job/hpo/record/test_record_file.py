@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sqlite3
@@ -220,6 +221,22 @@ def test_checkpoints_of_sqlite_are_no_fault(file: Path) -> None:
             connection.close()
         writer.flush()
         assert len(store.ledger("bank")) == 5
+
+
+def test_that_all_other_connections_are_closed_is_no_fault(file: Path) -> None:
+    """One that is in use while its pool is disposed is closed later, and SQLAlchemy tells nobody."""
+    with Store(sqlite_url(file.parent)) as store, store.writer("bank") as writer:
+        for number in range(4):
+            with store._engine.connect() as connection:
+                connection.execute(sa.text("SELECT 1"))
+                store._engine.dispose()
+            gc.collect()
+            store._engine.dispose()
+            writer.ledger(bill(number))
+            writer.flush()
+            assert writer._file is not None
+            writer._file.check()
+        assert len(store.ledger("bank")) == 4
 
 
 def test_a_file_that_was_moved_and_comes_back_is_gone_on_with(file: Path, caplog: pytest.LogCaptureFixture) -> None:
