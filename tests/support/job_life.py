@@ -9,6 +9,7 @@ import shutil
 import signal
 import sqlite3
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
 
 import hpo.jobs.run
+from hpo import ContinuousParameter
 from hpo.jobs.driver import raised_now
 from hpo.jobs.files import checkpoints
 from hpo.jobs.files.folder import CLAIMED, FOLDER_ID, MARK
@@ -32,7 +34,7 @@ from hpo.record.tables import LOST_AFTER
 from tests.support.drivers import METRIC, MODEL, Disturbance, Driver, KilledError, MortalWriter, TurnByTurn, model_in
 from tests.support.job_places import WORLDS, engine_at, place, template, url_at
 from tests.support.job_search import Aim, drive
-from trainers import patient_storage, storage
+from trainers import XGBoostTrainer, patient_storage, storage
 from trainers.checkpoint import Manifest, trial_of
 from trainers.errors import LeaseError, WarmbandError
 
@@ -41,8 +43,8 @@ SPEC = {
     "objective_metric_name": METRIC,
     "objective_type": "Maximize",
     "objective_value": "last",
-    "estimator": {"hyperparameters": {}},
-    "hyperparameter_ranges": {},
+    "estimator": XGBoostTrainer(hyperparameters={"objective": "binary:logistic"}).to_json(),
+    "hyperparameter_ranges": {"eta": ContinuousParameter(0.01, 1.0).to_json()},
     "random_seed": 7,
 }
 
@@ -223,10 +225,14 @@ class World:
         for _ in range(times):
             os.kill(os.getpid(), signal.SIGINT)
 
-    def stop(self) -> None:
-        """`hpo stop`; the driver hears of it within a second or two."""
+    def stop(self, ask: Callable[[], object] | None = None) -> None:
+        """The job is asked to stop, by a function that is given; the driver hears of it within a second or two."""
         with Store(self.url) as record:
-            asked = record.request_stop("job")
+            if ask:
+                ask()
+            else:
+                record.request_stop("job")
+            asked = record.job("job").status == "Stopping"
         if asked and self.driving.writer:
             self.driving.turn()
             self.driving.asked()

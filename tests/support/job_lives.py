@@ -8,11 +8,10 @@ Each failure that it found is a plain test in `test_job_life_found.py`.
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Callable
-from contextlib import redirect_stdout
-from typing import Any
+from functools import partial
+from typing import Any, get_args
 
 import pytest
 from hypothesis import HealthCheck, Phase, seed, settings, strategies as st
@@ -24,17 +23,16 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from starlette.testclient import TestClient
 
-from hpo.cli.commands.records import delete
 from hpo.jobs.files.folder import FOLDER_ID, check_free, claim
 from hpo.jobs.launch.background import end_abandoned
 from hpo.jobs.run import Ended
 from hpo.record.store import JobRow, Store
 from hpo.search.observer import INTERRUPTED
-from hpo.serve import ServeSettings, Tokens, make_app
+from tests.support import job_doors
 from tests.support.drivers import NAMES_OF_OTHERS, Disturbance, KilledError, Moment
 from tests.support.job_aims import AIMS, PLANS, aim, fail, undisturbed
+from tests.support.job_doors import DeleteBy, StopBy
 from tests.support.job_life import LOST, SPEC, World
 from tests.support.properties import examples
 from tests.support.refusals import refuses
@@ -107,9 +105,9 @@ class JobLife(RuleBasedStateMachine):
         assert isinstance(found, KilledError | Ended), found
 
     @precondition(lambda self: self.open)
-    @rule(at=MOMENTS, written=WRITTEN)
-    def is_stopped(self, at: Moment, written: int) -> None:
-        found = self.drive(written, acts={at: self.world.stop})
+    @rule(at=MOMENTS, written=WRITTEN, by=st.sampled_from(get_args(StopBy)))
+    def is_stopped(self, at: Moment, written: int, by: StopBy) -> None:
+        found = self.drive(written, acts={at: lambda: self.world.stop(partial(job_doors.stop, self.world, by))})
         assert isinstance(found, Ended), found
 
     @precondition(lambda self: self.open)
@@ -283,11 +281,12 @@ class JobLife(RuleBasedStateMachine):
             record.delete_job("job", fail)
 
     @precondition(lambda self: self.open and not self.world.aside.exists())
-    @rule(keep_files=st.booleans(), door=st.sampled_from(["CLI", "REST"]))
-    def is_deleted(self, keep_files: bool, door: str) -> None:
+    @rule(keep_files=st.booleans(), by=st.sampled_from(get_args(DeleteBy)))
+    def is_deleted(self, keep_files: bool, by: DeleteBy) -> None:
         self.world.now += LOST
         before = sorted(self.world.folder.rglob("*"))
-        delete_by[door](self.world, keep_files)
+        keep_files = keep_files or by == "SageMaker"
+        job_doors.delete(self.world, by, keep_files=keep_files)
         with Store(self.world.url) as record:
             assert not record.jobs()
         left = sorted(path for path in self.world.folder.rglob("*") if not path.is_dir())
@@ -329,23 +328,6 @@ class JobLife(RuleBasedStateMachine):
         finally:
             self.world.close()
 
-
-def delete_by_command(world: World, keep_files: bool) -> None:
-    with redirect_stdout(io.StringIO()):
-        delete("job", keep_files=keep_files, yes=True, store=world.url)
-
-
-def delete_by_rest(world: World, keep_files: bool) -> None:
-    settings = ServeSettings(store=world.url, folder=world.root / "serve")
-    with TestClient(make_app(settings), base_url="http://localhost") as client:
-        token = Tokens(settings.tokens_file).add("tester", "act")
-        answer = client.delete(
-            f"/api/jobs/job?keep_files={str(keep_files).lower()}", headers={"Authorization": f"Bearer {token}"}
-        )
-    assert answer.status_code == 200, answer.text
-
-
-delete_by = {"CLI": delete_by_command, "REST": delete_by_rest}
 
 SETTINGS: dict[str, Any] = {
     "database": None,
