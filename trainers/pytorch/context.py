@@ -326,6 +326,10 @@ class TrainContext:
         if self._reported < self._stop:
             raise plain.returned_early(self.rank, self._reported, self._assignment.stop, self._worker.unit)
 
+    def close(self) -> None:
+        """End all passes over prepared data, and the processes that load them."""
+        self._data.close()
+
     def _counts(self) -> bool:
         """Whether the rows of this worker's batch count, or repeat others."""
         return self._micro is None or self._micro.rows > 0

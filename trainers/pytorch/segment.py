@@ -105,6 +105,7 @@ def train_segment(
                 book.give_up()
                 raise
             finally:
+                context.close()
                 distribution.mixed.close()
                 details |= distribution.close()
     return book.segment(context.first_step_at or steady.now(), details | profile)

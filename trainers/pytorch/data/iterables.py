@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from itertools import islice
 from typing import Any
 
@@ -38,7 +38,7 @@ class Arriving(Batches):
     def _updates(self, number: int) -> Iterator[tuple[MicroBatch, Any]]:
         """This worker's micro-batches of a pass, from its beginning."""
 
-    def __iter__(self) -> Iterator[Any]:
+    def _iterate(self) -> Generator[Any]:
         number, start = self.place.position
         mine = self._latest = object()
         try:

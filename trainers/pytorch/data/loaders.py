@@ -67,7 +67,7 @@ def loader_batches(
         drawn = feed.over([(derive(seed, rank, number, at), rows) for at, rows in chosen if rows], number)
         return sent(in_own_words(drawn), device, ahead=loader.num_workers > 0)
 
-    return Batches(lambda number: shares.of(number)[0], load, passes)
+    return Batches(lambda number: shares.of(number)[0], load, passes, feed.close)
 
 
 class _Shares:
@@ -165,6 +165,10 @@ class _Feed:
         if self._kept is None:
             self._kept = self._like(self._told, self._seed)
         return iter(self._kept)
+
+    def close(self) -> None:
+        """End the processes that are kept."""
+        self._kept = None
 
     def _like(self, told: list[Any], seed: int) -> DataLoader[Any]:
         """The same loader over these batches; they come in order, since a pass has to come alike each time."""

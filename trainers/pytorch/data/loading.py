@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
+from weakref import WeakSet
 
 import torch
 from torch import Tensor
@@ -14,6 +16,8 @@ from trainers.pytorch.data.batches import BatchSize, micro_batches
 from trainers.pytorch.data.transfer import gathered, sent
 from trainers.pytorch.distribution import MicroBatch
 from trainers.pytorch.state import derive
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,14 +80,22 @@ class Batches:
         plan: gives this worker's batches of pass number `n`.
         load: gives the batches of pass number `n`, from the `k`-th on.
         passes: is told of each.
+        end: ends what is kept from pass to pass.
     """
 
     def __init__(
-        self, plan: Callable[[int], Sequence[MicroBatch]], load: Callable[[int, int], Iterator[Any]], passes: Passes
+        self,
+        plan: Callable[[int], Sequence[MicroBatch]],
+        load: Callable[[int, int], Iterator[Any]],
+        passes: Passes,
+        end: Callable[[], None] = lambda: None,
     ) -> None:
         self._plan = plan
         self._load = load
         self._passes = passes
+        self._end = end
+        self._open = WeakSet[Generator[Any]]()
+        """Iterators of passes that may not be over."""
         self._latest: object = None
         self._going: Iterator[Any] | None = None
         self._completes = False
@@ -94,6 +106,25 @@ class Batches:
         return len(self._plan(self._next()[0]))
 
     def __iter__(self) -> Iterator[Any]:
+        iterator = self._iterate()
+        self._open.add(iterator)
+        return iterator
+
+    def close(self) -> None:
+        """End all passes, and the processes of a DataLoader that load them.
+
+        Left to Python's garbage collection, a DataLoader that is part of a ring of objects waits 5 s for each of its
+        processes: the collection closes the queue that would tell the process to end.
+        """
+        self._going = None
+        for iterator in [*self._open]:
+            try:
+                iterator.close()
+            except Exception as error:  # Of the user's dataset; or a thread of the user's is reading.
+                logger.warning("a pass over data could not be ended: %s: %s", type(error).__name__, error)
+        self._end()
+
+    def _iterate(self) -> Generator[Any]:
         number, start = self._next()
         plan = self._plan(number)
         mine = self._latest = object()

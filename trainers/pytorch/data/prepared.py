@@ -13,7 +13,7 @@ from trainers.pytorch.data.batches import GLOBAL, PER_WORKER, BatchSize
 from trainers.pytorch.data.examples import ExampleSet, check_loading
 from trainers.pytorch.data.iterables import IteratedBatches
 from trainers.pytorch.data.loaders import loader_batches
-from trainers.pytorch.data.loading import Batches, Passes, Place, Shard, shard_batches
+from trainers.pytorch.data.loading import Batches, Passes, Shard, shard_batches
 from trainers.pytorch.data.ray_streams import RayStream, StreamedBatches
 from trainers.pytorch.data.streaming import Stream, stream_batches
 from trainers.pytorch.data.worker import Held
@@ -58,25 +58,30 @@ class PreparedData:
         self._resumed_at = positions
         self._passes = passes
         self._beat = beat
-        self._places: list[Place] = []
+        self._batches: list[Batches] = []
         self._shown: str | None = None
         """The channel whose rows the function was given last; a DataLoader may hold them."""
 
     @property
     def positions(self) -> tuple[tuple[int, int], ...]:
         """Where each stands, for a checkpoint."""
-        return tuple(place.position for place in self._places)
+        return tuple(batches.place.position for batches in self._batches)
 
     def rewind(self) -> None:
         """Forgets what was taken since the function began."""
-        for place in self._places:
-            place.rewind()
+        for batches in self._batches:
+            batches.place.rewind()
 
     def begin_again(self) -> None:
         """Puts all to its beginning, whatever the checkpoint says."""
         self._resumed_at = ()
-        for place in self._places:
-            place.put((0, 0))
+        for batches in self._batches:
+            batches.place.put((0, 0))
+
+    def close(self) -> None:
+        """End all passes, and the processes that load them."""
+        for batches in self._batches:
+            batches.close()
 
     def shard(self, channel: str, labels: torch.dtype) -> Shard:
         """See `TrainContext.shard`."""
@@ -134,9 +139,9 @@ class PreparedData:
             batches = self._of_examples(whole, shuffle, collate_fn, num_workers)
         else:
             batches = self._cut(data, shuffle, labels)
-        if len(self._places) < len(self._resumed_at):
-            batches.place.put(self._resumed_at[len(self._places)])
-        self._places.append(batches.place)
+        if len(self._batches) < len(self._resumed_at):
+            batches.place.put(self._resumed_at[len(self._batches)])
+        self._batches.append(batches)
         return batches
 
     def _held(self, channel: str) -> Held:
@@ -199,7 +204,7 @@ class PreparedData:
 
     def _order_seed(self) -> int:
         """Of the order in which the dataset that is prepared next comes."""
-        return derive(self._seed, "order", len(self._places))
+        return derive(self._seed, "order", len(self._batches))
 
     def _load(self, loader: DataLoader[Any], sharded: bool | None) -> Batches:
         size = loader.batch_size or getattr(loader.batch_sampler, "batch_size", None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-
 import pytest
 
 from tests.support.process_gang import ProcessGang
@@ -12,7 +10,6 @@ from tests.support.trainers.pytorch.iterables import check_pause, check_whole_ba
 
 def test_a_pause_in_the_middle_of_a_pass_of_processes_changes_nothing(tmp_path):
     check_pause(tmp_path, workers=2)
-    gc.collect()  # PyTorch waits 5 s for each process of a pass that was left: here, not in whatever test comes next.
 
 
 @pytest.mark.parametrize("sharded", [False, True])
