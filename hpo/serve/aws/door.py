@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 import uuid
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -15,10 +17,11 @@ from starlette.responses import Response
 
 from hpo.record import Store, acting
 from hpo.serve.aws.errors import ServiceError, as_service_error
-from hpo.serve.aws.keys import Keys
+from hpo.serve.aws.keys import AccessKey, Keys
 from hpo.serve.aws.operations import OPERATIONS, Caller
 from hpo.serve.aws.signature import Signed, Signer, signer_of
 from hpo.serve.aws.wire import Call, Wire, call_of, wire_of
+from hpo.serve.errors import RefusedError
 from hpo.serve.security import Rates
 from trainers.errors import ConfigurationError, WarmbandError
 
@@ -26,6 +29,9 @@ _log = logging.getLogger("warmband.serve")
 
 CALLS_A_SECOND = 50.0
 """Calls of one key; four times as many may come at once."""
+
+CREATIONS_OF_ONE_KEY = 4
+"""Jobs that one key may create at the same time; a quarter of what the server creates and lets wait."""
 
 DOOR = "SageMaker"
 """The door by which the record says that a person came."""
@@ -62,6 +68,8 @@ class AwsDoor:
         self._open, self._store_url, self._keys, self._tables = open, store_url, keys, tables
         self._run, self._run_creation, self._now = run, run_creation, now
         self._rates = Rates(CALLS_A_SECOND, 4 * CALLS_A_SECOND) if rates is None else rates
+        self._creations: dict[str, threading.BoundedSemaphore] = {}
+        """By the ids of keys, how many more jobs each may create now."""
 
     async def __call__(self, request: Request) -> Response:
         """The response to a request, whatever it asks for."""
@@ -74,9 +82,10 @@ class AwsDoor:
             if wait := self._rates.wait(signer.key.id):
                 raise ServiceError("ThrottlingException", f"Rate exceeded: wait {wait:.1f} s")
             operation = OPERATIONS.get((wire.service, wire.operation))
-            run = self._run_creation if operation is not None and operation.creates else self._run
             again = _AGAIN.search(request.headers.get("amz-sdk-request", "")) is not None
-            response: Response = await run(lambda: self._serve(wire, signer, body, again))
+            call = partial(self._serve, wire, signer, body, again)
+            creates = operation is not None and operation.creates
+            response: Response = await (self._create(signer.key, call) if creates else self._run(call))
         except (ServiceError, WarmbandError) as error:
             told = as_service_error(error)
             _log.info("%s refused: %s %s", wire.operation[:100], told.code, told)
@@ -84,6 +93,31 @@ class AwsDoor:
         except Exception:
             _log.exception("%s failed", wire.operation[:100])
             return wire.refusal(ServiceError("InternalFailure", "the server has a fault; its log says which", 500))
+        return response
+
+    async def _create(self, key: AccessKey, call: Callable[[], Response]) -> Response:
+        """Have a thread create a job, which goes on where its client does not wait.
+
+        Raises:
+            ServiceError: the key creates too many already.
+        """
+        left = self._creations.setdefault(key.id, threading.BoundedSemaphore(CREATIONS_OF_ONE_KEY))
+        if not left.acquire(blocking=False):
+            told = f"the key {key.name!r} creates {CREATIONS_OF_ONE_KEY} jobs already; wait for one of them"
+            raise ServiceError("ThrottlingException", told)
+
+        def create() -> Response:
+            try:
+                return call()
+            finally:
+                left.release()
+
+        try:
+            response: Response = await self._run_creation(create)
+        except RefusedError as error:
+            if error.kind == "Busy":  # It was not begun.
+                left.release()
+            raise
         return response
 
     def _signer(self, request: Request, body: bytes, wire: Wire) -> Signer:

@@ -15,10 +15,14 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from starlette.requests import Request
+from starlette.responses import Response
 
 from hpo.record import Store
 from hpo.serve import Keys
 from hpo.serve.aws import AwsDoor, read_keys
+from hpo.serve.aws.door import CREATIONS_OF_ONE_KEY
+from hpo.serve.aws.keys import AccessKey
+from hpo.serve.errors import RefusedError
 from hpo.serve.security import Rates
 from tests.support.listed import hpo
 from tests.support.refusals import mentions, refuses
@@ -73,7 +77,18 @@ def test_calls_that_come_too_fast_are_throttled_and_a_broken_file_lets_nobody_in
         raise AssertionError("the record is not asked")
 
     door = AwsDoor(unused, None, keys, None, run, run, lambda: datetime.now(UTC), Rates(0.001, 1))
-    headers = {"X-Amz-Target": "SageMaker.ListModels", "Host": "here"}
+
+    def code() -> str:
+        return str(json.loads(asyncio.run(called(door, key, "ListModels")).body)["__type"])
+
+    assert [code(), code()] == ["UnknownOperationException", "ThrottlingException"]
+    keys.file.write_text("cut short")
+    assert code() == "ServiceUnavailable"
+
+
+async def called(door: AwsDoor, key: AccessKey, operation: str) -> Response:
+    """A door's response to a signed request without a body."""
+    headers = {"X-Amz-Target": f"SageMaker.{operation}", "Host": "here"}
     signed = AWSRequest(method="POST", url="http://here/", data=b"{}", headers=headers)
     SigV4Auth(Credentials(key.id, key.secret), "sagemaker", "eu-central-1").add_auth(signed)
     scope = {
@@ -88,9 +103,40 @@ def test_calls_that_come_too_fast_are_throttled_and_a_broken_file_lets_nobody_in
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": b"{}", "more_body": False}
 
-    def code() -> str:
-        return str(json.loads(asyncio.run(door(Request(scope, receive))).body)["__type"])
+    return await door(Request(scope, receive))
 
-    assert [code(), code()] == ["UnknownOperationException", "ThrottlingException"]
-    keys.file.write_text("cut short")
-    assert code() == "ServiceUnavailable"
+
+def test_one_key_creates_so_many_jobs_at_once_and_others_go_on(tmp_path: Path) -> None:
+    keys = Keys(tmp_path / "keys.json")
+    busy, other = keys.add("busy", "act"), keys.add("other", "act")
+    most = CREATIONS_OF_ONE_KEY
+
+    async def look() -> None:
+        may_go, full = asyncio.Event(), asyncio.Event()
+
+        async def run(call: Callable[[], Any]) -> Any:
+            if full.is_set():
+                raise RefusedError(503, "Busy", "no thread is free")
+            await may_go.wait()
+            return call()
+
+        def unused() -> Store:
+            raise AssertionError("the requests are not valid")
+
+        door = AwsDoor(unused, None, keys, None, run, run)
+
+        async def create(key: AccessKey) -> str:
+            response = await called(door, key, "CreateHyperParameterTuningJob")
+            return str(json.loads(response.body)["message"])
+
+        under_way = [asyncio.create_task(create(each)) for each in [busy] * most + [other]]
+        await asyncio.sleep(0)
+        mentions(await create(busy), "'busy'", most, "wait")
+        may_go.set()
+        assert all("must not be null" in told for told in await asyncio.gather(*under_way))
+        full.set()
+        assert {await create(busy) for _ in range(most + 1)} == {"no thread is free"}
+        full.clear()
+        assert "must not be null" in await create(busy)
+
+    asyncio.run(look())
