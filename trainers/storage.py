@@ -389,7 +389,8 @@ def _explained(uri: str, done: str) -> Iterator[None]:
         kind = StorageError if isinstance(error, OSError) else DataError
         reason = str(getattr(error, "strerror", None) or error).strip() or type(error).__name__
         remedy = next((help for words, help in _REMEDIES if re.search(words, reason)), "check the path and its access")
-        first = shown(reason.splitlines()[0])
+        # Pyarrow repeats the URI, which may be one of a file that is tried out.
+        first = shown(reason.splitlines()[0].partition(" in URI: ")[0])
         if len(first) > _LONGEST:
             first = f"{first[:_LONGEST]}..."
         raise kind(f"{shown(uri)!r} cannot be {done}: {first}; {remedy}") from error

@@ -153,6 +153,9 @@ def test_a_uri_that_cannot_be_is_refused() -> None:
         ],
         ConfigurationError,
     )
+    with pytest.raises(ConfigurationError) as raised:
+        storage.check_writable("ftp://host/jobs?x=1")
+    assert ".warmband" not in str(raised.value), "the file that is tried out is not the user's"
 
 
 def test_google_s_store_is_found_and_its_errors_are_ours() -> None:
