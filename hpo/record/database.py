@@ -13,6 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError, SQLAlchemyError
 
+from hpo.record.tables import parse
 from hpo.text import holds_secret
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.home import home
@@ -95,7 +96,13 @@ def open_engine(text: str | None) -> sa.Engine:
             raise ArgumentError("there is more than one @ before its host; write those of a password as %40")
         settings = {} if kind == "sqlite" else _settings(url)
         count = ConnectionCount()
-        engine = sa.create_engine(url, pool_pre_ping=True, connect_args=settings, execution_options={_COUNT: count})
+        engine = sa.create_engine(
+            url,
+            pool_pre_ping=True,
+            connect_args=settings,
+            execution_options={_COUNT: count},
+            json_deserializer=parse,
+        )
     except (ArgumentError, ImportError) as error:
         remedy = "pip install 'psycopg[binary]'" if isinstance(error, ImportError) else "correct it"
         # It may hold a password, so the message does not repeat it.

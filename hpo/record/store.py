@@ -18,11 +18,11 @@ from hpo.record.acts import Asked, acted, actor, stops_in
 from hpo.record.batch import ROWS_AT_ONCE, job_changes, upsert
 from hpo.record.database import clock, explained, make_private, open_engine, shown
 from hpo.record.lease import is_dead, left_behind, refusal, this_process
-from hpo.record.reading import Key, Mark, TrialQuery, Watch, curves, found_trials, marks
+from hpo.record.reading import Key, Mark, TrialQuery, Watch, curves, found_trials, marks, rows
 from hpo.record.schema import prepare
 from hpo.record.tables import ActKind, ActRow, AdditionRow, JobRow, LedgerRow, LineRow, ReportRow, TrialRow
 from hpo.record.tags import retag
-from hpo.record.totals import Totals, begun_and_waiting, billed, totals_of
+from hpo.record.totals import Totals, begun_and_waiting, billed, totals_of, units_trained
 from hpo.record.writer import JobWriter
 from hpo.text import holds_secret
 from trainers import steady
@@ -154,6 +154,11 @@ class Store:
         """A job's billed worker-seconds, by trial and kind; those of a gang's own are under no trial's name."""
         with explained(self.url, "read"), self._engine.connect() as connection:
             return billed(connection, name) or dict(self._none(name))
+
+    def units_trained(self, name: str) -> int:
+        """Return the units that a job's trials trained, its un-tuned run among them; 0 where there is no such job."""
+        with explained(self.url, "read"), self._engine.connect() as connection:
+            return units_trained(connection, name)
 
     def lines(self, name: str) -> list[LineRow]:
         """What a job's drivers said, by time."""
@@ -381,16 +386,10 @@ class Store:
     def _rows(self, row: type[_Row], table: sa.Table, where: dict[str, str], *order: str) -> Iterator[_Row]:
         worked_out = [(self._clock - tables.JOBS.c.heartbeat).label("silent")] if table is tables.JOBS else []
         query = sa.select(table, *worked_out).filter_by(**where).order_by(*(table.c[name] for name in order))
-        names = [column.name for column in query.selected_columns]
-        nested = [column.name for column in table.columns if isinstance(column.type, sa.JSON)]
         with explained(self.url, "read"), self._engine.connect() as connection:
             if table in tables.OF_JOB:  # Of which there may be very many; so they are not all in memory twice.
                 query = query.execution_options(yield_per=ROWS_AT_ONCE)
-            for found in connection.execute(query):
-                values = dict(zip(names, found, strict=True))
-                for name in nested:
-                    values[name] = tables.decode(values[name])
-                yield row(**values)
+            yield from rows(connection, row, query)
 
     def _names(self) -> list[str]:
         """The names of all jobs, the newest first."""
