@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,9 @@ _REFUSED = re.compile("authentication failed|does not exist|no pg_hba.conf entry
 _JULIAN_EPOCH = 2440587.5
 """1970 in days."""
 
+NOT_THERE = "is not there any more: was it moved or removed, or its disk unmounted?"
+"""What is said of the file of a record that was there before."""
+
 _COUNT = "connection_count"
 """The execution option of an engine of SQLite under which its count of connections is."""
 
@@ -51,6 +56,8 @@ class ConnectionCount:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open = 0
+        self.opened_before = False
+        """Whether there was a connection."""
         self.last_closed = 0
         """How many times the last open connection was closed."""
 
@@ -58,6 +65,7 @@ class ConnectionCount:
         """Count a new connection."""
         with self._lock:
             self._open += 1
+            self.opened_before = True
 
     def closing(self, *_: object) -> None:
         """Count a connection that is about to be closed."""
@@ -113,6 +121,7 @@ def open_engine(text: str | None) -> sa.Engine:
     sa.event.listen(engine, "handle_error", _connect_anew)
     if kind == "sqlite":
         # All listeners are added here: SQLAlchemy lets none be added or removed while another thread connects.
+        sa.event.listen(engine, "do_connect", partial(_make_no_second_file, count, file_of(engine)))
         sa.event.listen(engine, "connect", _set_up_sqlite)
         sa.event.listen(engine, "connect", count.opened)
         sa.event.listen(engine, "close", count.closing)
@@ -199,6 +208,12 @@ def file_of(engine: sa.Engine) -> str:
     return path if engine.dialect.name == "sqlite" and not path.startswith("file:") else ""
 
 
+def is_missing(engine: sa.Engine) -> bool:
+    """Return whether an engine's database is a file of SQLite that is not there."""
+    path = file_of(engine)
+    return bool(path) and not os.path.exists(path)
+
+
 def make_private(engine: sa.Engine) -> None:
     """Makes the file of a record in SQLite that is not there, for its owner alone; one that is there keeps its mode."""
     if path := file_of(engine):
@@ -225,6 +240,12 @@ def _connect_anew(context: sa.ExceptionContext) -> None:
     """
     if not isinstance(context.sqlalchemy_exception, IntegrityError):
         context.is_disconnect = True
+
+
+def _make_no_second_file(count: ConnectionCount, path: str, *_: object) -> None:
+    """Refuse to connect anew to a file that is not there any more: SQLite would make an empty one in its place."""
+    if count.opened_before and path and not os.path.exists(path):
+        raise sqlite3.OperationalError(f"{path} {NOT_THERE}")
 
 
 def _set_up_sqlite(connection: Any, _: object) -> None:

@@ -16,7 +16,16 @@ from sqlalchemy.exc import IntegrityError
 from hpo.record import tables
 from hpo.record.acts import Asked, acted, actor, stops_in
 from hpo.record.batch import ROWS_AT_ONCE, job_changes, upsert
-from hpo.record.database import clock, explained, make_private, open_engine, shown
+from hpo.record.database import (
+    NOT_THERE,
+    clock,
+    explained,
+    file_of,
+    is_missing,
+    make_private,
+    open_engine,
+    shown,
+)
 from hpo.record.lease import is_dead, left_behind, refusal, this_process
 from hpo.record.reading import Key, Mark, TrialQuery, Watch, curves, found_trials, marks, rows
 from hpo.record.schema import prepare
@@ -27,7 +36,7 @@ from hpo.record.writer import JobWriter
 from hpo.text import holds_secret
 from trainers import steady
 from trainers.checking import did_you_mean
-from trainers.errors import ConfigurationError, NoJobError, WarmbandError
+from trainers.errors import ConfigurationError, NoJobError, RecordMissingError, WarmbandError
 
 __all__ = ["JobRow", "JobWriter", "LedgerRow", "LineRow", "ReportRow", "Store", "TrialRow"]
 
@@ -45,14 +54,21 @@ class Store:
 
     Args:
         url: a SQLAlchemy URL of SQLite or PostgreSQL; by default the environment's, see `open_engine`.
+        make: makes the file of a record in SQLite that is not there; False is for a job that is in it.
 
     Raises:
+        RecordMissingError: the file is not there, and is not to be made.
         ConfigurationError: the URL is wrong, the database cannot be opened, or another version of Warmband wrote it.
             A SQLite file of an older one is brought up to this; a PostgreSQL database is by `hpo db upgrade`.
     """
 
-    def __init__(self, url: str | None = None) -> None:
+    def __init__(self, url: str | None = None, *, make: bool = True) -> None:
         self._engine = open_engine(url)
+        if not make and is_missing(self._engine):
+            raise RecordMissingError(
+                f"the record, {file_of(self._engine)}, {NOT_THERE} Put it back, or a copy of it, or name another in "
+                "WARMBAND_STORE"
+            )
         self._clock = clock(self._engine)
         self.url = shown(self._engine.url)
         self.has_secret = holds_secret(self._engine.url.render_as_string(hide_password=False))
