@@ -95,13 +95,14 @@ def ranks(ranking: Ranking, standings: Iterable[Standing], repeats: int) -> dict
         standings: all trials of these configurations that there are.
         repeats: trials of each configuration, which follow each other.
     """
+    if repeats == 1:
+        return {each.number: ranking.rank_standing(each) for each in standings}
     together: dict[int, list[Standing]] = defaultdict(list)
     for standing in standings:
         together[standing.number // repeats].append(standing)
     found: dict[int, Rank] = {}
     for members in together.values():
-        whole = configuration(members, repeats)
-        before = () if repeats == 1 else ranking.rank_standing(whole)
+        before = ranking.rank_standing(configuration(members, repeats))
         found |= {each.number: (*before, *ranking.rank_standing(each)) for each in members}
     return found
 

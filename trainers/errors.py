@@ -5,6 +5,7 @@
     │   ├── JobError         a fault of the job that a trial showed: each trial would fail by it
     │   ├── LeaseError       another process drives the job
     │   ├── ConnectError     the cluster that RAY_ADDRESS names does not answer, or does not let this process in
+    │   ├── RecordMissingError  the file of the record, which was there before, is not
     │   └── NoJobError       the record has no such job
     ├── DataError            a channel's data is missing, cut short or not what it says; also a ValueError
     │   ├── StorageError     the place of files cannot be read or written now; it may work later
@@ -43,6 +44,10 @@ class LeaseError(ConfigurationError):
 
 class RecordLostError(LeaseError):
     """The record's file was removed or replaced while a driver wrote to it; the driver ends, and removes nothing."""
+
+
+class RecordMissingError(ConfigurationError):
+    """The record's file is not there, though the job that is asked for was recorded in it."""
 
 
 class ConnectError(ConfigurationError):

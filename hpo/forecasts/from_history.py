@@ -22,8 +22,7 @@ def forecast_from(store: Store, spec: Mapping[str, Any], outlook: Outlook) -> Fo
         outlook: of the same job.
     """
     for job in most_alike(store.jobs(), spec):
-        units = sum(trial.resource - trial.parent_resource for trial in store.trials(job.name))
-        pace = pace_of(store.ledger(job.name), units)
+        pace = pace_of(store.ledger(job.name), store.units_trained(job.name))
         if pace is not None:
             probed = (job.summary.get("probe") or {}).get("many_workers") or {}
             start, before = max(pace.start, probed.get("start", 0.0)), probed.get("before", 0.0)

@@ -32,7 +32,7 @@ from hpo.strategies import Prepared, Task, observations_in, prepared
 from hpo.text import parts_text, printer
 from trainers import steady
 from trainers.channels import Channel
-from trainers.errors import ConfigurationError, RecordLostError, WarmbandError
+from trainers.errors import ConfigurationError, RecordLostError, RecordMissingError, WarmbandError
 
 
 def apart(settings: JobSettings, callbacks: Sequence[Callback]) -> JobsServer | None:
@@ -196,22 +196,26 @@ def raised_now(store: Store, job: JobRow, limits: Mapping[str, Any]) -> JobRow:
     return raised(job, limits, before=before, begun=begun, now=steady.now())
 
 
-def wait_for_store(store: str | None, say: Callable[[str], None]) -> None:
+def wait_for_store(store: str | None, name: str, say: Callable[[str], None]) -> None:
     """Waits until a record's database answers, for as long as a driver waits for it later on.
 
     Args:
         store: as `drive` takes it.
+        name: the job that is in the record.
         say: prints what is waited for.
 
     Raises:
         ConfigurationError: it does not answer, or refuses.
+        RecordMissingError: the file of a record in SQLite is not there.
     """
     deadline = time.monotonic() + LONGEST_WAIT
     told = False
     while True:
         try:
-            Store(store).close()
+            Store(store, make=False).close()
             return
+        except RecordMissingError as error:
+            raise RecordMissingError(f"{error}; then run: hpo resume {name}") from None
         except ConfigurationError as error:
             if not is_away(error) or time.monotonic() > deadline:
                 raise
@@ -393,7 +397,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(highlight=False)
     try:
         check_pinned()
-        wait_for_store(None, printer(console))
+        wait_for_store(None, options.name, printer(console))
         ended = drive(
             None,
             options.name,

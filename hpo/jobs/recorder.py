@@ -52,6 +52,8 @@ class JobRecord:
         self.notes = dict(notes or {})
         """The summary of the running job."""
         self._bills: Ledger | None = None
+        self._changed: set[str] = set()
+        """Trials whose rows are not those of the driver before any more."""
 
     @property
     def stop_requested(self) -> bool:
@@ -108,7 +110,7 @@ class JobRecord:
     def _write(self, run: TrialRun) -> None:
         if run.at_rung.get("resource", 0) > run.resource:  # It trains its rungs again; what was decided of them stays.
             run = replace(run, **run.at_rung, checkpoint=None, manifest=UNKNOWN)
-        self._writer.trial(
+        self._put(
             TrialRow(
                 job=self._writer.name,
                 trial_id=run.id,
@@ -144,19 +146,27 @@ class JobRecord:
             )
         )
 
+    def _put(self, row: TrialRow) -> None:
+        """Write a trial's row, unless it stands in the record as it is: most rows of a resumed job do."""
+        if row.trial_id not in self._changed:
+            if row == self._memory.recorded(row.trial_id):
+                return
+            self._changed.add(row.trial_id)
+        self._writer.trial(row)
+
     def leave_out(self, last: int) -> None:
         """Records that trials behind this number do not count, where the record knows more of them than was told."""
         for row in self._memory.unanswered:
             if row.number > last:
                 ended_at = row.ended_at or steady.now()
                 left = replace(row, objective=None, best_objective=None, best_resource=None, ended_at=ended_at)
-                self._writer.trial(replace(left, status="Stopped", checkpoint=""))
+                self._put(replace(left, status="Stopped", checkpoint=""))
 
     def leave_undecided(self) -> None:
         """Records that forks end of which a job that has ended did without."""
         for row in self._memory.undecided:
             if row.ended_at is None:
-                self._writer.trial(replace(row, status="Stopped", checkpoint="", ended_at=steady.now()))
+                self._put(replace(row, status="Stopped", checkpoint="", ended_at=steady.now()))
 
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
         """Records what a trial reported, and the record has not for good; observers are told of what is new to them.
@@ -164,20 +174,20 @@ class JobRecord:
         What came while a trial was served comes again when it is done, and what is trained again after a loss, too.
         """
         now, kept = steady.now(), max(run.begins_at, self._memory.kept(run.id))
-        self._writer.report(
-            *(
-                ReportRow(
-                    job=self._writer.name,
-                    trial_id=run.id,
-                    step=report.step,
-                    objective=_finite(report.metrics.get(self._metric, math.nan)),
-                    metrics=report.metrics,
-                    at=now,
-                )
-                for report in reports
-                if report.step > kept
+        rows = [
+            ReportRow(
+                job=self._writer.name,
+                trial_id=run.id,
+                step=report.step,
+                objective=_finite(report.metrics.get(self._metric, math.nan)),
+                metrics=report.metrics,
+                at=now,
             )
-        )
+            for report in reports
+            if report.step > kept
+        ]
+        if rows:
+            self._writer.report(*rows)
         told = self._told.get(run.id, max(run.begins_at, self._memory.reported(run.id)))
         if new := [report for report in reports if report.step > told]:
             self._told[run.id] = new[-1].step

@@ -66,7 +66,7 @@ class Memory:
         self._sound = sound
         self._unread_bytes = READ_BYTES
         trials = list(trials)
-        self._halted_at = {row.trial_id: row.resource for row in trials}
+        self._recorded = {row.trial_id: row for row in trials}
         rows = [_whole(row) for row in trials]
         if not any(row.resource for row in rows if 0 <= row.number < FIRST_FAILURES):
             # Where none of the first trials trained, what failed is tried again: its cause may be mended.
@@ -162,7 +162,7 @@ class Memory:
 
     def _answer(self, row: TrialRow, run: TrialRun, stop: int) -> Served | None:
         # What it was told in its turn counts, also where it was halted since as it trained its rungs again.
-        halted_at = self._halted_at[run.id] if run.turns else 0
+        halted_at = self._recorded[run.id].resource if run.turns else 0
         again = row.resource < stop <= halted_at
         row = replace(row, resource=stop, checkpoint="", files={}, checkpoint_bytes=0) if again else row
         end = min(stop, row.resource)
@@ -216,6 +216,10 @@ class Memory:
     def kept(self, trial_id: str) -> int:
         """Units up to which its reports are in the record for good; those beyond may come again."""
         return self._rows[trial_id].resource if trial_id in self._rows else 0
+
+    def recorded(self, trial_id: str) -> TrialRow | None:
+        """Return the row of a trial as the driver before left it; None where there was none."""
+        return self._recorded.get(trial_id)
 
     def reached(self, trial_id: str, resource: int) -> bool:
         """See `Recall.reached`."""
@@ -336,7 +340,7 @@ def _whole(row: TrialRow) -> TrialRow:
     details = dict(row.details)
     back = details.pop(GOES_ON_FROM, None)
     if back is None:
-        return replace(row, details=details)
+        return row
     lent = {key: details[key] for key in (SHARED, LENDS) if key in details}
     return replace(row, **{"files": {}, **back, "details": {**back["details"], **lent}})
 

@@ -112,7 +112,7 @@ class Job:
             WarmbandError: the job could not be run: no gang fits or serves, or the record cannot be written.
             KeyboardInterrupt: a second Ctrl-C.
         """
-        with steady.measuring(), Store(self.store) as store:
+        with steady.measuring(), Store(self.store, make=False) as store:
             announcer = Announcer(store, self.search.name, self.notices, self.search.limits, self.notify)
             try:
                 return self._leased(store, announcer)

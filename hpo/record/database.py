@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError, SQLAlchemyError
 
+from hpo.record.tables import parse
 from hpo.text import holds_secret
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.home import home
@@ -36,6 +40,9 @@ _REFUSED = re.compile("authentication failed|does not exist|no pg_hba.conf entry
 _JULIAN_EPOCH = 2440587.5
 """1970 in days."""
 
+NOT_THERE = "is not there any more: was it moved or removed, or its disk unmounted?"
+"""What is said of the file of a record that was there before."""
+
 
 def open_engine(text: str | None) -> sa.Engine:
     """An engine for a URL of SQLite or PostgreSQL; nothing is connected to yet.
@@ -59,7 +66,7 @@ def open_engine(text: str | None) -> sa.Engine:
         if "@" in (url.host or ""):
             raise ArgumentError("there is more than one @ before its host; write those of a password as %40")
         settings = {} if kind == "sqlite" else _settings(url)
-        engine = sa.create_engine(url, pool_pre_ping=True, connect_args=settings)
+        engine = sa.create_engine(url, pool_pre_ping=True, connect_args=settings, json_deserializer=parse)
     except (ArgumentError, ImportError) as error:
         remedy = "pip install 'psycopg[binary]'" if isinstance(error, ImportError) else "correct it"
         # It may hold a password, so the message does not repeat it.
@@ -69,7 +76,11 @@ def open_engine(text: str | None) -> sa.Engine:
         ) from error
     sa.event.listen(engine, "handle_error", _connect_anew)
     if kind == "sqlite":
+        # All listeners are added here: SQLAlchemy lets none be added or removed while another thread connects.
+        connected = threading.Event()
+        sa.event.listen(engine, "do_connect", partial(_make_no_second_file, connected, file_of(engine)))
         sa.event.listen(engine, "connect", _set_up_sqlite)
+        sa.event.listen(engine, "connect", lambda *_: connected.set())
         _check_file(url.database or "")
     return engine
 
@@ -153,6 +164,12 @@ def file_of(engine: sa.Engine) -> str:
     return path if engine.dialect.name == "sqlite" and not path.startswith("file:") else ""
 
 
+def is_missing(engine: sa.Engine) -> bool:
+    """Return whether an engine's database is a file of SQLite that is not there."""
+    path = file_of(engine)
+    return bool(path) and not os.path.exists(path)
+
+
 def make_private(engine: sa.Engine) -> None:
     """Makes the file of a record in SQLite that is not there, for its owner alone; one that is there keeps its mode."""
     if path := file_of(engine):
@@ -179,6 +196,12 @@ def _connect_anew(context: sa.ExceptionContext) -> None:
     """
     if not isinstance(context.sqlalchemy_exception, IntegrityError):
         context.is_disconnect = True
+
+
+def _make_no_second_file(connected: threading.Event, path: str, *_: object) -> None:
+    """Refuse to connect anew to a file that is not there any more: SQLite would make an empty one in its place."""
+    if connected.is_set() and path and not os.path.exists(path):
+        raise sqlite3.OperationalError(f"{path} {NOT_THERE}")
 
 
 def _set_up_sqlite(connection: Any, _: object) -> None:

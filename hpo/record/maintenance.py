@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from hpo.record.database import explained, open_engine, shown
+from hpo.record.database import explained, is_missing, open_engine, shown
 from hpo.record.lease import holder_of, is_held
 from hpo.record.schema import SCHEMA_VERSION, revisions, upgrade as upgrade_schema, version_of
 from hpo.record.store import Store
@@ -99,8 +98,7 @@ def check(url: str | None = None) -> Health:
 def _opened(url: str | None, *, there: bool = False) -> Iterator[sa.Engine]:
     """An engine whose database answers; SQLite makes a file that is not `there`."""
     engine = open_engine(url)
-    path = engine.url.database or ""
-    if there and engine.dialect.name == "sqlite" and not path.startswith("file:") and not os.path.exists(path):
+    if there and is_missing(engine):
         raise ConfigurationError(f"there is no store at {shown(engine.url)}; name another, in WARMBAND_STORE say")
     try:
         with explained(shown(engine.url), "opened", ConfigurationError):

@@ -19,7 +19,7 @@ from typing import Self
 import sqlalchemy as sa
 
 from hpo.record import tables
-from hpo.record.database import file_of
+from hpo.record.database import NOT_THERE, file_of
 from trainers import steady
 from trainers.errors import WarmbandError
 from trainers.home import home
@@ -107,7 +107,7 @@ class RecordFile:
             first, self._gone_at = self._gone_at, self._gone_at or time.monotonic()
             if first is not None and time.monotonic() - first > most:
                 raise FileLostError(f"is not there any more, for {most:g} s now")
-            raise FileAwayError(f"{self.path} is not there any more: was it moved or removed, or its disk unmounted?")
+            raise FileAwayError(f"{self.path} {NOT_THERE}")
         self._gone_at = None
         if now != self._file:
             raise FileLostError("was replaced by another file")
@@ -143,6 +143,18 @@ class RecordFile:
             return 0
         except sqlite3.DatabaseError:
             return 0
+
+    def is_locked(self) -> bool:
+        """Return whether another connection holds the file locked now, so that nobody else can write to it."""
+        try:
+            with closing(sqlite3.connect(f"{self.path.as_uri()}?mode=rw", uri=True, timeout=0.0)) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute("ROLLBACK")
+        except sqlite3.OperationalError as error:
+            return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+        except sqlite3.DatabaseError:
+            return False
+        return False
 
     def _bills_in(self, connection: sqlite3.Connection) -> int:
         """Count the rows of the job's ledger that a connection reads."""

@@ -16,18 +16,27 @@ from sqlalchemy.exc import IntegrityError
 from hpo.record import tables
 from hpo.record.acts import Asked, acted, actor, stops_in
 from hpo.record.batch import ROWS_AT_ONCE, job_changes, upsert
-from hpo.record.database import clock, explained, make_private, open_engine, shown
+from hpo.record.database import (
+    NOT_THERE,
+    clock,
+    explained,
+    file_of,
+    is_missing,
+    make_private,
+    open_engine,
+    shown,
+)
 from hpo.record.lease import is_dead, left_behind, refusal, this_process
-from hpo.record.reading import Key, Mark, TrialQuery, Watch, curves, found_trials, marks
+from hpo.record.reading import Key, Mark, TrialQuery, Watch, curves, found_trials, marks, rows
 from hpo.record.schema import prepare
 from hpo.record.tables import ActKind, ActRow, AdditionRow, JobRow, LedgerRow, LineRow, ReportRow, TrialRow
 from hpo.record.tags import retag
-from hpo.record.totals import Totals, begun_and_waiting, billed, totals_of
+from hpo.record.totals import Totals, begun_and_waiting, billed, totals_of, units_trained
 from hpo.record.writer import JobWriter
 from hpo.text import holds_secret
 from trainers import steady
 from trainers.checking import did_you_mean
-from trainers.errors import ConfigurationError, NoJobError, WarmbandError
+from trainers.errors import ConfigurationError, NoJobError, RecordMissingError, WarmbandError
 
 __all__ = ["JobRow", "JobWriter", "LedgerRow", "LineRow", "ReportRow", "Store", "TrialRow"]
 
@@ -45,14 +54,21 @@ class Store:
 
     Args:
         url: a SQLAlchemy URL of SQLite or PostgreSQL; by default the environment's, see `open_engine`.
+        make: makes the file of a record in SQLite that is not there; False is for a job that is in it.
 
     Raises:
+        RecordMissingError: the file is not there, and is not to be made.
         ConfigurationError: the URL is wrong, the database cannot be opened, or another version of Warmband wrote it.
             A SQLite file of an older one is brought up to this; a PostgreSQL database is by `hpo db upgrade`.
     """
 
-    def __init__(self, url: str | None = None) -> None:
+    def __init__(self, url: str | None = None, *, make: bool = True) -> None:
         self._engine = open_engine(url)
+        if not make and is_missing(self._engine):
+            raise RecordMissingError(
+                f"the record, {file_of(self._engine)}, {NOT_THERE} Put it back, or a copy of it, or name another in "
+                "WARMBAND_STORE"
+            )
         self._clock = clock(self._engine)
         self.url = shown(self._engine.url)
         self.has_secret = holds_secret(self._engine.url.render_as_string(hide_password=False))
@@ -154,6 +170,11 @@ class Store:
         """A job's billed worker-seconds, by trial and kind; those of a gang's own are under no trial's name."""
         with explained(self.url, "read"), self._engine.connect() as connection:
             return billed(connection, name) or dict(self._none(name))
+
+    def units_trained(self, name: str) -> int:
+        """Return the units that a job's trials trained, its un-tuned run among them; 0 where there is no such job."""
+        with explained(self.url, "read"), self._engine.connect() as connection:
+            return units_trained(connection, name)
 
     def lines(self, name: str) -> list[LineRow]:
         """What a job's drivers said, by time."""
@@ -381,16 +402,10 @@ class Store:
     def _rows(self, row: type[_Row], table: sa.Table, where: dict[str, str], *order: str) -> Iterator[_Row]:
         worked_out = [(self._clock - tables.JOBS.c.heartbeat).label("silent")] if table is tables.JOBS else []
         query = sa.select(table, *worked_out).filter_by(**where).order_by(*(table.c[name] for name in order))
-        names = [column.name for column in query.selected_columns]
-        nested = [column.name for column in table.columns if isinstance(column.type, sa.JSON)]
         with explained(self.url, "read"), self._engine.connect() as connection:
             if table in tables.OF_JOB:  # Of which there may be very many; so they are not all in memory twice.
                 query = query.execution_options(yield_per=ROWS_AT_ONCE)
-            for found in connection.execute(query):
-                values = dict(zip(names, found, strict=True))
-                for name in nested:
-                    values[name] = tables.decode(values[name])
-                yield row(**values)
+            yield from rows(connection, row, query)
 
     def _names(self) -> list[str]:
         """The names of all jobs, the newest first."""

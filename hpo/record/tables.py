@@ -5,6 +5,7 @@ Neither JSON nor SQL has a portable NaN: `encode` gives JSON words for what is n
 
 from __future__ import annotations
 
+import json
 import math
 import operator
 from collections.abc import Callable, Mapping
@@ -312,6 +313,22 @@ def decode(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: item if type(item) is float else decode(item) for key, item in value.items()}
     return [decode(item) for item in value] if isinstance(value, list) else value
+
+
+def parse(text: str | bytes) -> Any:
+    """Return the value of a column's JSON, decoded as `decode` does it.
+
+    A job of 20,000 trials has 160,000 such columns, most of them empty: what needs no decoding is not walked through.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
+    if isinstance(text, bytes):
+        text = text.decode()
+    if text == "{}":
+        return {}
+    value = json.loads(text)
+    return decode(value) if 'NaN"' in text or 'Infinity"' in text else value
 
 
 def checked(table: sa.Table) -> Callable[[Any], dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from hpo.record.acts import acted
-from hpo.record.tables import JOBS, decode, encode
+from hpo.record.tables import JOBS, encode
 from trainers.errors import ConfigurationError
 
 
@@ -60,7 +60,7 @@ def retag(
     """
     job = JOBS.c.name == name
     connection.execute(sa.update(JOBS).where(job).values(name=name))  # Who changes some as well, waits.
-    spec = decode(connection.execute(sa.select(JOBS.c.spec).where(job)).scalar_one())
+    spec = connection.execute(sa.select(JOBS.c.spec).where(job)).scalar_one()
     found = change(tags_of(spec.get("tags")))
     tags = [{"Key": key, "Value": value} for key, value in found.items()]
     connection.execute(sa.update(JOBS).where(job).values(spec=encode({**spec, "tags": tags})))

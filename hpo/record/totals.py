@@ -89,6 +89,12 @@ def billed(connection: sa.Connection, name: str) -> dict[tuple[str, str], float]
     return {(trial, kind): seconds for trial, kind, seconds in connection.execute(query)}
 
 
+def units_trained(connection: sa.Connection, name: str) -> int:
+    """Return the units that all trials of a job trained themselves; a fork's parent trained the others."""
+    units = sa.func.sum(TRIALS.c.resource - TRIALS.c.parent_resource)
+    return int(connection.scalar(sa.select(units).where(TRIALS.c.job == name)) or 0)
+
+
 def begun_and_waiting(connection: sa.Connection, name: str) -> tuple[int, int]:
     """How many trials of a job have begun, forks in others' places apart, and how many additions no trial has taken."""
     begun = sa.select(sa.func.count()).where(TRIALS.c.job == name, TRIALS.c.number >= 0, TRIALS.c.replaces == "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import shlex
 import threading
 import time
 import uuid
@@ -209,7 +210,10 @@ class JobWriter:
         if self._thread.is_alive() and not self._abandoned:
             self._abandoned = True
             self._wake.set()
-            raise self._late(within)
+            raise WarmbandError(
+                f"{self._late(within)}. They are given up, and the record still says that the job is under way; once "
+                f"it can be written to, this goes on from what is in it: hpo resume {self.name}"
+            )
         if self._taken and self._dropped:
             raise self._taken
 
@@ -229,12 +233,17 @@ class JobWriter:
         self.close()
 
     def _late(self, seconds: float) -> WarmbandError:
-        why = f" ({cause(self._problem)})" if self._problem else ""
+        problem = cause(self._problem) if self._problem else "it is locked" * self._is_locked()
+        why = f" ({problem})" if problem else ""
         waiting = max(1, self._queue.size + self._in_hand)
         return WarmbandError(
             f"{waiting} rows of job {self.name!r} still wait after {seconds:g} s to be written to "
             f"{self._url}{why}; check that the database is up and that no other program holds it locked"
         )
+
+    def _is_locked(self) -> bool:
+        """Return whether a record in SQLite is locked; the thread that writes learns it only after half a minute."""
+        return self._file is not None and self._file.is_locked()
 
     def _be_sure(self) -> None:
         """Asks whether the lease is still held, where this process may have stood still: nobody has called for so long.
@@ -442,14 +451,16 @@ class JobWriter:
         what = f"the record of job {self.name!r}, {record}, {fault} while the job ran, so that the job ends"
         try:
             saved = self._file.save(self._lease, write)
+            copy = sa.URL.create("sqlite", database=str(saved)).render_as_string()
         except Exception as error:  # Whatever it is, the driver has to say what is lost.
             return RecordLostError(
                 f"{what}. What the job had recorded cannot be saved ({cause(error)}); put a backup of the record in "
                 f"its place, and go on from there: hpo resume {self.name}"
             )
         return RecordLostError(
-            f"{what}. All that the job had recorded is saved in {saved}. To go on from there, let no job run, move "
-            f"that file to {record} (without a -wal and a -shm file beside it), and run: hpo resume {self.name}"
+            f"{what}. All that the job had recorded is saved in {saved}. To go on from there: "
+            f"{shlex.join(['hpo', 'resume', self.name, '--store', copy])}. The record of the job is then that copy; "
+            "other jobs of the record save copies of their own"
         )
 
     def _give_back(self) -> None:

@@ -18,7 +18,7 @@ from hpo.search.objective import Comparison
 from hpo.search.observer import Record
 from hpo.search.recall import CHOSEN, TOLD, Recall, Turns
 from hpo.search.trial import PROBE, Search, Stopped, TrialRun, new_run, put_back
-from hpo.strategies import Learner, LooksAhead, Verdict, rungs_of
+from hpo.strategies import LooksAhead, Verdict, rungs_of
 from trainers.checkpoint import UNKNOWN
 from trainers.gangs import Report, Segment, Served, merged
 
@@ -171,8 +171,8 @@ class Trials:
         if not self._configurations.begins(number):
             first = self._by_number[self._configurations.first(number)]
             return self._begin(number, trial_id, first.hyperparameters, Given(by=first.given, believed=first.believed))
-        if known is not None and isinstance(self.search_alg, Learner):
-            return self._begin(number, trial_id, known, Given())  # It is told, so it need not compute.
+        if known is not None and self._configurations.told_of_known:
+            return self._begin(number, trial_id, known, Given())
         suggested = self.search_alg.suggest(trial_id)
         if suggested == Searcher.FINISHED:  # type: ignore[comparison-overlap]  # a string, against its own annotation
             self.demand.exhausted = True

@@ -33,7 +33,10 @@ def trials_table(snapshot: Snapshot, width: int) -> RenderableType:
     folded = [re.sub("(?<=[_:])", "\n", head[0]).rstrip("\n").split("\n") for head in heads]
     for lines in (heads, folded):
         if sum(_widths(lines, rows)) + len(_GAP) * (len(lines) - 1) <= width:
-            return Group(*_lines(lines, rows))
+            fitting = _lines(lines, rows)
+            for line in fitting:
+                line.no_wrap = True  # Rich would look for a place to break each of thousands of lines.
+            return Group(*fitting)
     first, *others = _lines(heads[: len(heads) - len(names)], main)
     parts: list[RenderableType] = [first]
     for line, value in zip(others, values, strict=True):

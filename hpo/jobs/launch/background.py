@@ -176,6 +176,8 @@ def _wait_until_driven(store: Store, before: JobRow, failed: Callable[[], str]) 
         except WarmbandError as error:
             if not is_away(error):
                 raise
+            if reason := failed():
+                raise ConfigurationError(f"job {before.name!r} did not start: {reason}") from error
             time.sleep(_LOOK_EVERY)
             continue
         again = job.status in _UNDER_WAY or job.ended_at != before.ended_at
@@ -184,9 +186,10 @@ def _wait_until_driven(store: Store, before: JobRow, failed: Callable[[], str]) 
         if job.status == "Failed" and job.ended_at != before.ended_at:
             raise ConfigurationError(f"job {job.name!r} did not start: {job.reason}")
         if reason := failed():
-            if job.status in _UNDER_WAY:
-                store.update_job(job.name, status="Failed", reason=reason, ended_at=time.time())
-                announce_apart(store, job.name)
+            with suppress(WarmbandError):  # The record may be the reason: that is what is to be said.
+                if job.status in _UNDER_WAY:
+                    store.update_job(job.name, status="Failed", reason=reason, ended_at=time.time())
+                    announce_apart(store, job.name)
             raise ConfigurationError(f"job {job.name!r} did not start: {reason}")
         time.sleep(_LOOK_EVERY)
     return False

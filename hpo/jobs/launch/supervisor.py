@@ -21,7 +21,7 @@ from hpo.jobs.files import DRIVER_LOG
 from hpo.jobs.launch.whereabouts import JOB_CONFIG, LOG
 from hpo.notices import announce
 from hpo.record import ACTS_AS, LONGEST_WAIT, JobRow, Store, acting, actor, is_held
-from trainers.errors import ConfigurationError, LeaseError, WarmbandError
+from trainers.errors import ConfigurationError, LeaseError, RecordMissingError, WarmbandError
 from trainers.home import home
 from trainers.loopback import LOOPBACK_VARIABLE
 
@@ -210,7 +210,11 @@ class Supervisor:
 
     def _over(self, code: int, deaths: int) -> bool:
         """Waits until the driver is to be started again; returns whether it is not."""
-        with Store() as store:
+        try:
+            store = Store(make=False)
+        except RecordMissingError:
+            return True  # The driver has said so.
+        with store:
             job = next((each for each in store.jobs() if each.name == self._name), None)
             if job is None:
                 return True  # It was deleted.

@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from hpo.record.tables import ACTS, ADDITIONS, JOBS, ActRow, AdditionRow, decode
+from hpo.record.tables import ACTS, ADDITIONS, JOBS, ActRow, AdditionRow
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,6 +64,4 @@ def _count(rows: sa.Select[Any]) -> sa.ScalarSelect[Any]:
 def _read(connection: sa.Connection, row: type[Any], query: sa.Select[Any]) -> list[Any]:
     columns = query.selected_columns
     found = connection.execute(query.order_by(columns.at, columns.id)).mappings()
-    return [
-        row(**{name: decode(held) if isinstance(held, dict) else held for name, held in each.items()}) for each in found
-    ]
+    return [row(**each) for each in found]

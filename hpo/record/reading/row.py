@@ -7,13 +7,13 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
-from hpo.record.tables import ActRow, AdditionRow, JobRow, LedgerRow, LineRow, ReportRow, TrialRow, decode
+from hpo.record.tables import ActRow, AdditionRow, JobRow, LedgerRow, LineRow, ReportRow, TrialRow
 
 _Row = TypeVar("_Row", JobRow, TrialRow, ReportRow, LedgerRow, LineRow, AdditionRow, ActRow)
 
 
 def rows(connection: sa.Connection, row: type[_Row], query: sa.Select[*tuple[object, ...]]) -> Iterator[_Row]:
-    """The rows that a query finds, JSON decoded.
+    """Return the rows that a query finds, one after another.
 
     Args:
         connection: to the database.
@@ -21,9 +21,5 @@ def rows(connection: sa.Connection, row: type[_Row], query: sa.Select[*tuple[obj
         query: selects its fields, each under its name.
     """
     names = [column.name for column in query.selected_columns]
-    nested = [column.name for column in query.selected_columns if isinstance(column.type, sa.JSON)]
     for found in connection.execute(query):
-        values = dict(zip(names, found, strict=True))
-        for name in nested:
-            values[name] = decode(values[name])
-        yield row(**values)
+        yield row(**dict(zip(names, found, strict=True)))

@@ -62,12 +62,20 @@ class Configurations:
         self._repeats = search.repeats
         self._metric = search.metric
         self._searcher = searcher
+        # Decided once: Python looks through a protocol's members at each `isinstance`.
+        self._learner = searcher if isinstance(searcher, Learner) else None
+        self._believer = searcher if isinstance(searcher, Believer) else None
         self._completion = completion
         self._objective = objective
         self._reports: dict[int, Means] = defaultdict(lambda: Means(self._repeats))
         self._rungs: dict[int, Means] = defaultdict(lambda: Means(self._repeats))
         self._over: dict[int, dict[int, TrialRun]] = defaultdict(dict)
         self._names: dict[int, str] = {}
+
+    @property
+    def told_of_known(self) -> bool:
+        """Whether the searcher is told which trials there were, so that it need not suggest them again."""
+        return self._learner is not None
 
     def begins(self, number: int) -> bool:
         """Whether a trial of this number is the first of its configuration, so that the searcher suggests it."""
@@ -83,9 +91,9 @@ class Configurations:
 
     def suggested(self, given: Given) -> Given:
         """What gives the next trial its values, with what the searcher's model expects of it, if these are its own."""
-        if given.values or not isinstance(self._searcher, Believer):
+        if given.values or self._believer is None:
             return given
-        return Given(believed=self._searcher.believed())
+        return Given(believed=self._believer.believed())
 
     def begun(self, run: TrialRun) -> None:
         """A trial has begun."""
@@ -93,8 +101,8 @@ class Configurations:
             return
         number = self.configuration(run.number)
         self._names[number] = run.id
-        if isinstance(self._searcher, Learner):
-            self._searcher.begun(run.id, run.hyperparameters)
+        if self._learner is not None:
+            self._learner.begun(run.id, run.hyperparameters)
         self._completion.begun(number, run.hyperparameters)
 
     def reached(self, run: TrialRun, rung: int) -> None:

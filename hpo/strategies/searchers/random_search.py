@@ -48,6 +48,7 @@ class RandomSearch(Searcher):
         self._space = _domains(space or {})
         self._seed = int(seed)
         self._suggested = 0
+        self._begun = 0
 
     def set_search_properties(self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any) -> bool:
         """Takes the space of the job where none was given.
@@ -75,6 +76,11 @@ class RandomSearch(Searcher):
         self._suggested += 1
         return self.drawn(self._suggested - 1)
 
+    def begun(self, trial_id: str, hyperparameters: Mapping[str, Any]) -> None:
+        """See `Learner.begun`: a trial of the record takes the next number, and nothing is drawn for it."""
+        self._begun += 1
+        self._suggested = max(self._suggested, self._begun)
+
     def drawn(self, number: int) -> dict[str, Any]:
         """The configuration of a number, from 0."""
         # A RandomState, since NumPy promises that its draws stay the same in every later version.
@@ -94,6 +100,7 @@ class RandomSearch(Searcher):
         """Goes on where the search that wrote the file was, with its seed."""
         state = json.loads(Path(checkpoint_path).read_text())
         self._seed, self._suggested = state["seed"], state["suggested"]
+        self._begun = self._suggested
 
 
 def _domains(config: Mapping[str, Any]) -> dict[str, Domain]:

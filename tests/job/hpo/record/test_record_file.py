@@ -28,10 +28,10 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "store.db"
 
 
-def begin(store: Store) -> JobWriter:
-    writer = store.writer("bank")
-    writer.trial(TrialRow(job="bank", trial_id="t0", number=0))
-    writer.report(*(report(step) for step in range(1, 6)))
+def begin(store: Store, name: str = "bank") -> JobWriter:
+    writer = store.writer(name)
+    writer.trial(TrialRow(job=name, trial_id="t0", number=0))
+    writer.report(*(report(step, job=name) for step in range(1, 6)))
     writer.job(status="InProgress")
     writer.flush()
     return writer
@@ -39,11 +39,11 @@ def begin(store: Store) -> JobWriter:
 
 def lost(writer: JobWriter) -> RecordLostError:
     """The error that the writer's next caller gets, once it has noticed."""
-    writer.report(report(6))
+    writer.report(report(6, job=writer.name))
     with pytest.raises(RecordLostError) as raised:
         writer.flush()
     with pytest.raises(RecordLostError):
-        writer.report(report(7))
+        writer.report(report(7, job=writer.name))
     with pytest.raises(RecordLostError):
         writer.close()
     return raised.value
@@ -151,6 +151,38 @@ def test_a_saved_record_goes_on_in_the_place_of_the_lost_one(file: Path) -> None
         writer.report(report(7))
         writer.flush()
         assert len(store.reports("bank")) == 7
+
+
+def test_two_drivers_of_one_lost_record_each_go_on_in_a_copy_of_their_own(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each message leads to the copy of its own job, and to follow both loses none of them."""
+    monkeypatch.setattr(record_file, "AWAY_SECONDS", 0.3)
+    stores = {name: Store(sqlite_url(file.parent)) for name in ("bank", "churn")}
+    stores["churn"].create_job(job("churn"))
+    writers = {name: begin(store, name) for name, store in stores.items()}
+    removed_with_its_logs(file)
+    said = {name: str(lost(writer)) for name, writer in writers.items()}
+    for store in stores.values():
+        store.close()
+    assert not file.exists(), "nobody makes an empty record in its place"
+    for name, text in said.items():
+        (saved,) = file.parent.glob(f"store.db.saved-{name}-*")
+        url = f"sqlite:///{saved}"
+        mentions(text, str(file), f"hpo resume {name} --store {url}")
+        with Store(url) as copy, copy.writer(name):
+            assert copy.job(name).status == "Stopped"
+            assert [each.step for each in copy.reports(name)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_connection_that_comes_later_makes_no_file(file: Path) -> None:
+    with Store(sqlite_url(file.parent)) as store:
+        store._engine.dispose()
+        removed_with_its_logs(file)
+        with pytest.raises(WarmbandError) as raised:
+            store.jobs()
+        assert not file.exists()
+        mentions(str(raised.value), str(file), "moved", "removed")
 
 
 def test_the_documented_way_to_put_a_backup_back_with_a_driver_at_work(file: Path) -> None:

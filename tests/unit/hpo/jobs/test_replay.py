@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 import pytest
+from ray.tune.experiment import Trial
 
+from hpo.jobs.recorder import JobRecord
+from hpo.jobs.replay import Memory
+from hpo.record.tables import TrialRow
 from hpo.search.observer import STOP_REQUESTED
+from hpo.search.trial import new_run
 from hpo.strategies.hyperband import Bracket, Plan, lay_out
 from tests.support.broken_off import (
     PLANS,
+    Rows,
     Service,
     Spoiling,
     answer,
     luck,
 )
 from tests.support.refusals import mentions
+from tests.support.simulated import METRIC, search_of
 from trainers import patient_storage
 from trainers.checkpoint import Manifest
 from trainers.errors import DivergedError, StorageError
@@ -98,3 +106,47 @@ def test_a_storage_that_is_away_for_a_moment_while_a_job_is_recalled_fails_no_tr
     assert stopped is not None
     mentions(stopped.stopped, "the disk is not mounted", "0")
     assert answer(service, service.drive()) == expected
+
+
+@pytest.mark.parametrize("stop_at", [12, 40])
+def test_a_resumed_job_writes_no_row_that_stands_in_the_record(stop_at: int) -> None:
+    plan = lay_out(30, 1, 30)
+    whole = Service(plan=plan, parallel=3)
+    expected = answer(whole, whole.drive())
+    service = Service(plan=plan, parallel=3)
+    service.drive(stop_at=stop_at)
+    stood, rows = dict(service.rows.trials), FirstWrites(trials=service.rows.trials, reports=service.rows.reports)
+    rows.job_row, rows.bills, service.rows = service.rows.job_row, service.rows.bills, rows
+    assert answer(service, service.drive()) == expected
+    assert rows.first
+    assert not [name for name, row in rows.first.items() if row == stood.get(name)]
+    ended = [name for name, row in stood.items() if row.status == "Completed"]
+    assert ended or stop_at == 12
+    assert not set(ended) & set(rows.first)
+
+
+class FirstWrites(Rows):
+    """Keeps the first row that is written of each trial."""
+
+    @cached_property
+    def first(self) -> dict[str, TrialRow]:
+        return {}
+
+    def trial(self, row: TrialRow) -> None:
+        self.first.setdefault(row.trial_id, row)
+        super().trial(row)
+
+
+def test_a_row_that_is_again_as_it_was_is_written() -> None:
+    """The record has another row by then."""
+    run = new_run(search_of(PLANS[0], parallel=1), 0, "job-000", {"x": 0.5})
+    earlier = Rows()
+    JobRecord(earlier, METRIC).trial(run)  # type: ignore[arg-type]
+    rows = Rows()
+    record = JobRecord(rows, METRIC, memory=Memory(earlier.trials.values()))  # type: ignore[arg-type]
+    record.trial(run)
+    assert not rows.trials
+    for status, written in ((Trial.RUNNING, "Running"), (Trial.PENDING, "Pending")):
+        run.trial.set_status(status)
+        record.trial(run)
+        assert rows.trials["job-000"].status == written

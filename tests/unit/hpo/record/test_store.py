@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 
 from hpo.record.job_view import best_trial, objective
 from hpo.record.store import TrialRow
-from hpo.record.tables import LedgerKind, decode, encode
+from hpo.record.tables import LedgerKind, decode, encode, parse
 from hpo.record.totals import State
 from tests.support.refusals import refuses
 from tests.support.rows import bill, job, report, trial_with
@@ -114,7 +114,8 @@ scalars = st.none() | st.booleans() | st.integers() | st.floats() | texts
 
 @given(st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3)))
 def test_encode_and_decode_are_each_other_s_reverse_through_strict_json(value):
-    assert repr(decode(json.loads(json.dumps(encode(value), allow_nan=False)))) == repr(value)
+    text = json.dumps(encode(value), allow_nan=False)
+    assert repr(decode(json.loads(text))) == repr(parse(text)) == repr(parse(text.encode())) == repr(value)
 
 
 @pytest.mark.parametrize("value", ["last", "best"])
@@ -134,6 +135,8 @@ def test_sums_are_those_of_the_rows(store, value, aim):
                 objective=None if number % 3 == 0 else number / 7 % 1,
                 best_objective=None if number % 7 == 0 else number / 11 % 1,
                 ended_at=None if number % 5 == 3 else 5.0,
+                resource=number,
+                parent_resource=2 if number > 36 else 0,
                 replaces="t0" if number > 36 else "",
             )
         )
@@ -160,6 +163,7 @@ def test_sums_are_those_of_the_rows(store, value, aim):
     assert totals["one"].seconds == pytest.approx(dict(by_kind))
     assert (totals["none"].ended, totals["none"].best, totals["none"].worker_seconds) == (0, None, 0.0)
     assert store.billed("none") == {}
+    assert (store.units_trained("one"), store.units_trained("none")) == (40 * 39 / 2 - 3 * 2, 0)
     with refuses(ConfigurationError, field="nobody", remedy="bank"):
         store.billed("nobody")
 

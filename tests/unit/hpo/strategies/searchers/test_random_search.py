@@ -96,6 +96,16 @@ def test_a_restored_search_goes_on(tmp_path, other_seed):
     assert first(2, after) == expected[4:]
 
 
+def test_trials_of_a_record_take_their_numbers_without_a_draw():
+    expected = first(6, search(7))
+    resumed = search(7)
+    for number in range(3):
+        resumed.begun(f"trial-{number}", expected[number])
+    for number in range(3, 6):
+        assert resumed.suggest(f"trial-{number}") == expected[number]
+        resumed.begun(f"trial-{number}", expected[number])
+
+
 def test_ray_tune_keeps_and_finds_its_state(tmp_path):
     before, after = search(), search()
     expected = first(3, before)[2]
