@@ -71,7 +71,7 @@ def packed(source: Path, entry_point: str) -> bytes:
     """
     buffer, size, names = io.BytesIO(), 0, set()
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1, dereference=True) as archive:
-        for path in _files_in(source):
+        for path in files_in(source):
             name = str(path.relative_to(source))
             names.add(name)
             try:
@@ -102,7 +102,7 @@ def no_entry_point(source: Path, entry_point: str) -> ConfigurationError:
 
 def mentions(source: Path, words: re.Pattern[bytes]) -> bool:
     """Whether a text in a source folder has one of some words; a file that is large, or cannot be read, may have it."""
-    for path in _files_in(source):
+    for path in files_in(source):
         try:
             if path.stat().st_size > LARGEST_TEXT or words.search(path.read_bytes()):
                 return True
@@ -119,15 +119,15 @@ def mentions_others(source: Path) -> bool:
 def names_in(source: Path, pattern: re.Pattern[bytes]) -> set[str]:
     """Return what a pattern finds in the texts of a source folder; a file that cannot be read has nothing."""
     found: set[str] = set()
-    for path in _files_in(source):
+    for path in files_in(source):
         with suppress(OSError):
             if path.stat().st_size <= LARGEST_TEXT:
                 found |= {name.decode() for name in pattern.findall(path.read_bytes())}
     return found
 
 
-def _files_in(folder: Path) -> list[Path]:
-    """Its files, no sockets, and no links to nowhere; folders that are links count once on each way down."""
+def files_in(folder: Path) -> list[Path]:
+    """Return the files of a source folder, without sockets and broken links; a linked folder counts each time."""
     found = []
     for place, folders, files in os.walk(folder, followlinks=True):
         above = {os.path.realpath(each) for each in (Path(place), *Path(place).parents)}
