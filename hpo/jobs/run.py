@@ -50,7 +50,7 @@ from hpo.ranges import ParameterRange, decode
 from hpo.record import EARLIER_BEST, HEARD_BEFORE, JobRow, JobWriter, Store, acting
 from hpo.search import INTERRUPTED, STOP_REQUESTED, TERMINATED, Controller, OnProbe, Search
 from hpo.strategies import Prepared
-from hpo.text import count
+from hpo.text import count, masked
 from trainers import steady
 from trainers.channels import Channel
 from trainers.errors import DataError, LeaseError, ResourcesError, StorageError, WarmbandError, in_words
@@ -169,7 +169,7 @@ class Job:
             interrupted = isinstance(error, KeyboardInterrupt)
             ended = Ended(
                 status="Stopped" if interrupted else "Failed",
-                reason=INTERRUPTED if interrupted else in_words(error),
+                reason=INTERRUPTED if interrupted else masked(in_words(error)),
             )
             if interrupted:
                 title = ended_text(self.search.name, ended.status, ended.reason, self.interrupts.resume)
