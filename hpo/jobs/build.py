@@ -154,7 +154,8 @@ def search_for(settings: JobSettings, name: str, seed: int) -> Search:
         max_resource=settings.plan().max_resource,
         seed=seed,
         ranges=settings.ranges,
-        storage_path=storage.join(settings.options["storage_path"] or f"{home()}/jobs", name),
+        # The record keeps the places of checkpoints, for readers with other working directories.
+        storage_path=storage.join(storage.absolute(settings.options["storage_path"] or f"{home()}/jobs"), name),
         suffix=trainer.suffix,
         static=trainer.hyperparameters,
         workers=trainer.workers_for,
