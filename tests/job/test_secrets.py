@@ -49,6 +49,7 @@ def test_the_password_in_a_program_s_error_is_shown_nowhere(home: Path, caplog: 
         rows: list[Any] = [*store.trials("job"), store.job("job"), *store.lines("job")]
         assert "***@host" in store.job("job").reason
         assert all("***@host" in row.failure_reason and "***@host" in row.traceback for row in store.trials("job"))
-    said = [out.getvalue(), str(failed.value), repr(rows), *(hpo(command, "job", columns=10_000) for command in ("describe", "logs"))]
+    shown = [hpo(command, "job", columns=10_000) for command in ("describe", "logs")]
+    said = [out.getvalue(), str(failed.value), repr(rows), *shown]
     said += [json.dumps(tuner.describe(), default=str), caplog.text]
     assert not [text for text in said if "planted" in text]
