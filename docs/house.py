@@ -123,6 +123,7 @@ HOUSE = {
         "parts",
         "steady",
         "process",
+        "archives",
         "deletion",
         "home",
         "lazy",

@@ -71,6 +71,11 @@ class Manifest:
         return sum(file.size for file in self.files)
 
     @property
+    def has_digests(self) -> bool:
+        """Whether there are files, and the digest of each is known, so that a changed one is not read."""
+        return bool(self.files) and all(file.digest for file in self.files)
+
+    @property
     def is_folder(self) -> bool:
         """Whether the checkpoint is a folder of several files."""
         return any(file.name == MANIFEST for file in self.files)

@@ -7,5 +7,5 @@ from pathlib import Path
 
 
 def home() -> Path:
-    """`WARMBAND_HOME`, or `~/.warmband`; it need not be there yet."""
-    return Path(os.environ.get("WARMBAND_HOME") or "~/.warmband").expanduser()
+    """`WARMBAND_HOME`, or `~/.warmband`, as an absolute path; it need not be there yet."""
+    return Path(os.environ.get("WARMBAND_HOME") or "~/.warmband").expanduser().absolute()

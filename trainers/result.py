@@ -118,7 +118,7 @@ def whole_training(
     """
     check_chosen(hyperparameters)
     name = f"run-{uuid.uuid4().hex[:8]}"
-    place = storage_path or f"{home()}/runs"
+    place = storage.absolute(storage_path or f"{home()}/runs")
     folder = storage.join(place, name)
     storage.make_folder(place)
     return folder, Assignment(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         longest as longest,
         trial_name as trial_name,
     )
+    from hpo.jobs.continuity import continuations as continuations
     from hpo.jobs.driver import (
         apart as apart,
         check_resumable as check_resumable,

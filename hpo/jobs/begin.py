@@ -17,6 +17,7 @@ from hpo.forecasts import LOOK_SECONDS, PROBE, Forecast, Look, forecast_from, jo
 from hpo.jobs import driver
 from hpo.jobs.build import NAME_LENGTH, new_name, opened, outlook_for, search_for, warnings
 from hpo.jobs.checks import check_job_name, check_name_free
+from hpo.jobs.continuity import CONTENTS, contents_of
 from hpo.jobs.files import FOLDER_ID, Files, check_free, claim, copy_inputs, record_inputs
 from hpo.jobs.launch import RECORD, owner, ray_job
 from hpo.jobs.resuming import how_to_resume
@@ -110,6 +111,7 @@ class NewJob:
                 spec[EARLIER] = earlier_results(warm_start, spec, record)
                 spec[EARLIER_BEST] = earlier_best(warm_start, record)
         spec[FOLDER_ID] = secrets.token_hex(16)
+        spec[CONTENTS] = contents_of(spec)
         row = JobRow(name=name, created_at=now, spec=spec, plan=settings.plan().to_json(), owner=owner())
         return cls(
             settings=settings,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from trainers.home import home
 
 if TYPE_CHECKING:
     from hpo.jobs.settings import JobSettings
+    from trainers.trainer import Trainer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,11 @@ class TuningJob:
 
 SEEDS = ("seed", "random_state")
 """Hyperparameters that take the place of a trial's own seed."""
+
+_SECRET = re.compile(
+    r"(?i)(^|[^a-z])(token|password|passwd|secret|secret_?key|access_?key|api_?key|private_?key|credentials?)$"
+)
+"""Ends of names that secrets have."""
 
 NAME_LENGTH = 32
 """The most characters of a job's name."""
@@ -91,12 +98,31 @@ def warnings(settings: JobSettings) -> list[str]:
     return [
         *direction,
         *unset_here,
+        *_secret_warnings(trainer),
         *inert,
         *alike,
         *apart,
         *settings.search_strategy.warnings(plan),
         *median_rule_warnings(plan),
         *again,
+    ]
+
+
+def _secret_warnings(trainer: Trainer) -> list[str]:
+    """Return warnings of static hyperparameters and variables that are secrets by their names."""
+    shown = [name for name, value in trainer.hyperparameters.items() if isinstance(value, str) and _SECRET.search(name)]
+    kept = [name for name in getattr(trainer, "environment", {}) if _SECRET.search(name)]
+    return [
+        *[
+            f"hyperparameter {name!r} may be a secret, and the record keeps and shows its value; let the program read "
+            "it from a file, or from a variable that its workers have anyway"
+            for name in shown
+        ],
+        *[
+            f"environment has {name}, which may be a secret, and the record keeps its value; let the program read it "
+            "from a file, or from a variable that its workers have anyway"
+            for name in kept
+        ],
     ]
 
 
@@ -128,7 +154,8 @@ def search_for(settings: JobSettings, name: str, seed: int) -> Search:
         max_resource=settings.plan().max_resource,
         seed=seed,
         ranges=settings.ranges,
-        storage_path=storage.join(settings.options["storage_path"] or f"{home()}/jobs", name),
+        # The record keeps the places of checkpoints, for readers with other working directories.
+        storage_path=storage.join(storage.absolute(settings.options["storage_path"] or f"{home()}/jobs"), name),
         suffix=trainer.suffix,
         static=trainer.hyperparameters,
         workers=trainer.workers_for,

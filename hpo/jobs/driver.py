@@ -16,6 +16,7 @@ from hpo.forecasts import Forecast, forecast_from
 from hpo.forks import check_keeps_trials
 from hpo.jobs import launch
 from hpo.jobs.build import goal_for, opened, outlook_for, search_for
+from hpo.jobs.continuity import continued, warning_of
 from hpo.jobs.files import check_same, open_inputs
 from hpo.jobs.launch import JobsServer, check_pinned
 from hpo.jobs.named_code import check_record
@@ -117,6 +118,7 @@ def drive(
     with Store(store) as reader:
         wait_for_lease(reader, name, say)
         job = recorded = reader.job(name)
+        begun = bool(reader.trials(name))
         if limits:
             check_record(job.spec, allowed, name)
             job = raised_now(reader, job, limits)
@@ -130,6 +132,9 @@ def drive(
     channels = opened(settings, open_inputs(job.spec["inputs"], data_dir=data_dir) if inputs is None else inputs)
     if inputs is not None:
         check_same(job.spec["inputs"], channels)
+    other: list[str] = []
+    if begun:
+        job, other = continued(job, steady.now())
     forecast = _forecast(settings, job, store)
     strategy = made_ready(settings, job)
     resume_it = how_to_resume(name, job.spec, store, training=settings.is_training)
@@ -144,7 +149,7 @@ def drive(
 
             with Store(store) as reader:
                 reader.update_job(name, current, acts=acts_of(recorded, job) if resume else None)
-            if "spec" in changed:
+            if job.spec.get(RAISED) != recorded.spec.get(RAISED):
                 say(f"{name}: {said(job.spec[RAISED][-1])}")
         return run(
             settings,
@@ -157,6 +162,7 @@ def drive(
             callbacks=callbacks,
             console=console,
             verbose=verbose,
+            warnings=[warning_of(other)] if other else [],
         )
 
 
@@ -295,6 +301,7 @@ def run(
     console: Console,
     verbose: bool,
     copied: bool = True,
+    warnings: Sequence[str] = (),
 ) -> Ended:
     """Runs a job in this process and prints what it came to.
 
@@ -310,6 +317,7 @@ def run(
         console: as `drive` takes it.
         verbose: as `drive` takes it.
         copied: the copies of its inputs that the row speaks of are there; False makes them while the first gang starts.
+        warnings: printed, and kept in the job's log, before its first trial.
 
     Raises:
         WarmbandError: the job could not be run.
@@ -331,6 +339,7 @@ def run(
         priority=settings.options["priority"],
         notices=settings.notices or {},
         raised=job.spec.get(RAISED, ()),
+        warnings=warnings,
         notify=printer(console),
         interrupts=interrupts,
         verbose=verbose,

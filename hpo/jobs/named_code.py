@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from typing import Any
@@ -118,16 +118,30 @@ def look_here_too() -> None:
         sys.path.insert(0, here)
 
 
-def _home(module: str, here: bool) -> str:
-    """A module and its file, found as an import would find it but without running anything."""
-    places, spec = [*([os.getcwd()] if here else []), *sys.path], None
+def file_of(module: str, places: Sequence[str]) -> str | None:
+    """Return the file of a module, found as an import would find it but without running anything.
+
+    Args:
+        module: its dotted name.
+        places: folders to look in, in order, as `sys.path` has them.
+
+    Returns:
+        The file, "" for a module without one, None for a module that is not there.
+    """
+    spec, within = None, [*places]
     for end in range(1, module.count(".") + 2):
         name = ".".join(module.split(".")[:end])
         try:
-            spec = PathFinder.find_spec(name, places)
+            spec = PathFinder.find_spec(name, within)
         except (ImportError, ValueError, KeyError):  # KeyError: a folder without __init__ in one that is not imported
             spec = None
         if spec is None:
-            return f"{module}, which is not here"
-        places = list(spec.submodule_search_locations or [])
-    return f"{spec.origin}" if spec and spec.origin else module
+            return None
+        within = list(spec.submodule_search_locations or [])
+    return spec.origin or "" if spec else ""
+
+
+def _home(module: str, here: bool) -> str:
+    """A module and its file."""
+    origin = file_of(module, [*([os.getcwd()] if here else []), *sys.path])
+    return f"{module}, which is not here" if origin is None else origin or module

@@ -50,7 +50,7 @@ from hpo.ranges import ParameterRange, decode
 from hpo.record import EARLIER_BEST, HEARD_BEFORE, JobRow, JobWriter, Store, acting
 from hpo.search import INTERRUPTED, STOP_REQUESTED, TERMINATED, Controller, OnProbe, Search
 from hpo.strategies import Prepared
-from hpo.text import count
+from hpo.text import count, masked
 from trainers import steady
 from trainers.channels import Channel
 from trainers.errors import DataError, LeaseError, ResourcesError, StorageError, WarmbandError, in_words
@@ -80,6 +80,7 @@ class Job:
         priority: its weight where other jobs want gangs on the same cluster.
         notices: who is told of its end and of its budget, by name.
         raised: how the limits were raised that `search` and `strategy` are made of, as the record has it.
+        warnings: lines to print, and to keep in the log, before the first trial.
         notify: prints a line.
         interrupts: what asks it to stop, from before its first row on.
         verbose: whether Ray may talk too.
@@ -100,6 +101,7 @@ class Job:
     priority: int = 1
     notices: Mapping[str, Webhook | Email] = field(default_factory=dict)
     raised: Sequence[Mapping[str, Any]] = ()
+    warnings: Sequence[str] = ()
     notify: Callable[[str], None]
     interrupts: Interrupts
     verbose: bool = False
@@ -167,7 +169,7 @@ class Job:
             interrupted = isinstance(error, KeyboardInterrupt)
             ended = Ended(
                 status="Stopped" if interrupted else "Failed",
-                reason=INTERRUPTED if interrupted else in_words(error),
+                reason=INTERRUPTED if interrupted else masked(in_words(error)),
             )
             if interrupted:
                 title = ended_text(self.search.name, ended.status, ended.reason, self.interrupts.resume)
@@ -220,6 +222,8 @@ class Job:
         on_probe = self._probed(record) if search.probes else None
         if memory.trials:
             self.notify(f"{name} had {count(memory.trials, 'trial')}, {len(memory.ended)} of them ended: going on")
+        for warning in self.warnings:
+            self.notify(warning)
         with (
             self.watcher,
             self.estimator.gangs(

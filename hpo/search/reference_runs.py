@@ -9,7 +9,7 @@ from ray.tune.experiment import Trial
 
 from hpo.cost import COLD_SECONDS, MOST_SECONDS, WARM_UP_UNITS, Probed
 from hpo.search.trial import PROBE, UNTUNED, Search, TrialRun, new_run
-from hpo.text import first_line
+from hpo.text import first_line, masked
 from trainers.gangs import Served
 
 logger = logging.getLogger(__name__)
@@ -78,11 +78,11 @@ class Beside:
         cold; one so slow that what it did once cannot be half of it is the measurement itself.
         """
         assert self.probe is not None, "it was handed out"
-        segment, self.probe.failure = served.segment, served.error
+        segment, self.probe.failure = served.segment, masked(served.error)
         self.probe.trial.set_status(Trial.TERMINATED)
         if served.error:
             self._probes.clear()  # The same hyperparameters fail again.
-            words = first_line(served.error)
+            words = first_line(self.probe.failure)
             logger.warning("the probe, a run with the static hyperparameters alone, failed: %s", words)
         cold = bool(self._probes)
         if segment is not None and cold and segment.training_seconds > MOST_SECONDS:

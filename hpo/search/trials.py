@@ -19,6 +19,7 @@ from hpo.search.observer import Record
 from hpo.search.recall import CHOSEN, TOLD, Recall, Turns
 from hpo.search.trial import PROBE, Search, Stopped, TrialRun, new_run, put_back
 from hpo.strategies import LooksAhead, Verdict, rungs_of
+from hpo.text import masked
 from trainers.checkpoint import UNKNOWN
 from trainers.gangs import Report, Segment, Served, merged
 
@@ -329,9 +330,12 @@ class Trials:
         self._leave(run)
 
     def fail(self, run: TrialRun, message: str, traceback: str = "", logs: str = "") -> None:
-        """Ends a trial that failed, with the message and where it comes from: at its last rung, halted since or not."""
+        """Ends a trial that failed, with the message and where it comes from: at its last rung, halted since or not.
+
+        Both are masked: many readers see them, and a program's errors often quote the URL of a database.
+        """
         self.trained -= put_back(run)
-        run.failure, run.traceback, run.logs = message, traceback, logs or run.logs
+        run.failure, run.traceback, run.logs = masked(message), masked(traceback), logs or run.logs
         run.trial.set_status(Trial.ERROR)
         self._leave(run)
 

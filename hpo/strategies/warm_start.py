@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from hpo.ranges import ParameterRange, Scalar, present, range_from_json
 from hpo.ranking import Ranking
-from hpo.record import JobRow, ReportRow, Store, TrialRow, as_earlier_best, best_of_jobs, objective
+from hpo.record import JobRow, Store, TrialRow, as_earlier_best, best_of_jobs, objective
 from hpo.strategies.hyperband import Plan
 from hpo.text import enumerated
 from trainers.checking import did_you_mean
@@ -146,8 +148,8 @@ def observations_in(spec: Mapping[str, Any]) -> list[Observation]:
 def _check_parent(parent: JobRow, spec: Mapping[str, Any], kind: WarmStartTypes) -> None:
     """Refuses a parent that is under way, or has another objective, other hyperparameters or, if asked, other data."""
     about = f"warm_start_config: job {parent.name!r}"
-    if parent.status == "InProgress":
-        raise ConfigurationError(f"{about} is InProgress; wait for its end, or stop it")
+    if parent.status in ("InProgress", "Stopping"):
+        raise ConfigurationError(f"{about} is {parent.status}; wait for its end, or stop it")
     for field in ("objective_metric_name", "objective_type", "objective_value"):
         if (had := parent.spec[field]) != spec[field]:
             raise ConfigurationError(f"{about} has {field} {had!r}, and this one {spec[field]!r}; give the same")
@@ -191,17 +193,20 @@ def _results(parent: JobRow, spec: Mapping[str, Any], store: Store, job: str) ->
     ranges = {name: range_from_json(state) for name, state in spec["hyperparameter_ranges"].items()}
     brackets = Plan.from_json(parent.plan).brackets if parent.plan else ()
     rungs = {rung for bracket in brackets for rung in bracket.rungs}
-    reports: dict[str, dict[int, ReportRow]] = {}
-    for report in store.each_report(parent.name):
-        reports.setdefault(report.trial_id, {})[report.step] = report
+    trials = {trial.trial_id: trial for trial in store.trials(parent.name)}
+    at_rungs = {  # Of very many reports, those at rungs alone are kept.
+        trial_id: _at_rungs(parent, trials[trial_id], rungs, ((step, value) for _, step, value in curve))
+        for trial_id, curve in groupby(store.curves(parent.name), key=itemgetter(0))
+        if trial_id in trials
+    }
     results = []
-    for trial in sorted(store.trials(parent.name), key=lambda trial: trial.number):
+    for trial in sorted(trials.values(), key=lambda trial: trial.number):
         if trial.number < 0 or trial.parent:
             continue
         tried = _as_tried({**_static(parent.spec), **trial.hyperparameters}, ranges, spec, exact=not job)
         if tried is None:
             continue
-        for resource, value in _values(parent, trial, rungs, reports.get(trial.trial_id, {})):
+        for resource, value in _values(parent, trial, at_rungs.get(trial.trial_id, [])):
             results.append({"hyperparameters": tried, "resource": resource, "value": value, "job": job})
     return results
 
@@ -219,18 +224,24 @@ def _as_tried(
     return {name: ranges[name].cast_to_type(had[name]) for name in there}
 
 
-def _values(
-    parent: JobRow, trial: TrialRow, rungs: set[int], reports: Mapping[int, ReportRow]
+def _at_rungs(
+    parent: JobRow, trial: TrialRow, rungs: set[int], curve: Iterable[tuple[int, float | None]]
 ) -> list[tuple[int, float | None]]:
-    """What the parent compared a trial by, at each rung before its end and there."""
+    """Return what the parent compared a trial by at each rung before its end."""
     ranking = Ranking.of(parent.spec["objective_type"], parent.spec["objective_value"])
     best, values = math.nan, []
-    for step in sorted(step for step in reports if step < trial.resource):
-        last = reports[step].objective
+    for step, last in curve:
+        if step >= trial.resource:
+            break
         if last is not None and ranking.better(last, best):
             best = last
         if step in rungs:
             values.append((step, ranking.counts(last, best if math.isfinite(best) else None)))
+    return values
+
+
+def _values(parent: JobRow, trial: TrialRow, values: list[tuple[int, float | None]]) -> list[tuple[int, float | None]]:
+    """Return what the parent compared a trial by, at each rung before its end and there."""
     if trial.status in ("Failed", "Diverged"):
         return [*values, (max(1, trial.resource), None)]
     end = objective(parent, trial)

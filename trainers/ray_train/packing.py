@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from trainers import storage
+from trainers.archives import FlawedArchiveError, archive_errors
 from trainers.checkpoint import Manifest, looked_up
 from trainers.errors import CheckpointError, TrialError
 from trainers.metrics import flat
@@ -70,14 +71,17 @@ def unpacked(data: bytes, folder: str | Path, where: str) -> State | None:
     """
     state = None
     try:
-        with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        with archive_errors(), tarfile.open(fileobj=io.BytesIO(data)) as tar:
             for member in tar:
                 if member.name == STATE:
                     state = State(**json.loads(tar.extractfile(member).read()))  # type: ignore[union-attr]  # a file
                 else:
                     tar.extract(member, folder, filter="data")
-    except (tarfile.TarError, ValueError, TypeError, AttributeError) as error:
-        raise CheckpointError(f"checkpoint {storage.shown(where)!r} is no tar file of a Ray Train's: {error}") from None
+    except (FlawedArchiveError, TypeError, AttributeError) as error:
+        raise CheckpointError(
+            f"checkpoint {storage.shown(where)!r} is no tar file of a Ray Train's: {error}; restore the "
+            "file, or train again"
+        ) from None
     return state
 
 

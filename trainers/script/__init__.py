@@ -11,7 +11,7 @@ if TYPE_CHECKING:
         Arguments as Arguments,
         check_names as check_names,
     )
-    from trainers.script.folders import gzipped_tar as gzipped_tar
+    from trainers.script.folders import files_in as files_in, gzipped_tar as gzipped_tar
     from trainers.script.lengths import LENGTHS as LENGTHS, program_length as program_length
     from trainers.script.output_log import (
         TURN as TURN,

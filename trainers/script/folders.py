@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from trainers.archives import FlawedArchiveError, archive_errors, extract
 from trainers.channels import PlacedChannel, PlacedFolder, about
 from trainers.checkpoint import Manifest, manifest_of
 from trainers.errors import CheckpointError, ConfigurationError
@@ -19,6 +20,7 @@ from trainers.gangs import WorkerContext
 from trainers.patient_storage import PatientStorage
 from trainers.script.environment import Folders
 from trainers.script.noted import NOTES
+from trainers.storage import join, shown
 
 LARGEST_SOURCE = 200 << 20
 """Bytes of a source folder; it is sent to every worker."""
@@ -71,7 +73,7 @@ def packed(source: Path, entry_point: str) -> bytes:
     """
     buffer, size, names = io.BytesIO(), 0, set()
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1, dereference=True) as archive:
-        for path in _files_in(source):
+        for path in files_in(source):
             name = str(path.relative_to(source))
             names.add(name)
             try:
@@ -102,7 +104,7 @@ def no_entry_point(source: Path, entry_point: str) -> ConfigurationError:
 
 def mentions(source: Path, words: re.Pattern[bytes]) -> bool:
     """Whether a text in a source folder has one of some words; a file that is large, or cannot be read, may have it."""
-    for path in _files_in(source):
+    for path in files_in(source):
         try:
             if path.stat().st_size > LARGEST_TEXT or words.search(path.read_bytes()):
                 return True
@@ -119,15 +121,15 @@ def mentions_others(source: Path) -> bool:
 def names_in(source: Path, pattern: re.Pattern[bytes]) -> set[str]:
     """Return what a pattern finds in the texts of a source folder; a file that cannot be read has nothing."""
     found: set[str] = set()
-    for path in _files_in(source):
+    for path in files_in(source):
         with suppress(OSError):
             if path.stat().st_size <= LARGEST_TEXT:
                 found |= {name.decode() for name in pattern.findall(path.read_bytes())}
     return found
 
 
-def _files_in(folder: Path) -> list[Path]:
-    """Its files, no sockets, and no links to nowhere; folders that are links count once on each way down."""
+def files_in(folder: Path) -> list[Path]:
+    """Return the files of a source folder, without sockets and broken links; a linked folder counts each time."""
     found = []
     for place, folders, files in os.walk(folder, followlinks=True):
         above = {os.path.realpath(each) for each in (Path(place), *Path(place).parents)}
@@ -138,17 +140,25 @@ def _files_in(folder: Path) -> list[Path]:
     return [path for path in found if path.is_file()]
 
 
-def unpack(data: bytes, folder: Path) -> None:
+def unpack(data: bytes, folder: Path, where: str = "of a program's files") -> None:
     """Puts an archive's files into a folder.
 
+    Args:
+        data: the archive.
+        folder: where its files go.
+        where: for errors, the URI that the archive was read from.
+
     Raises:
-        CheckpointError: it is none.
+        CheckpointError: it is none, or leads out of the folder.
+        OSError: the disk does not take it.
     """
     try:
-        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-            archive.extractall(folder, filter="data")
-    except (tarfile.TarError, EOFError) as error:
-        raise CheckpointError(f"an archive of a program's files is cut short or none: {error}; train again") from None
+        with archive_errors(), tarfile.open(fileobj=io.BytesIO(data)) as archive:
+            extract(archive, str(folder))
+    except FlawedArchiveError as error:
+        raise CheckpointError(
+            f"the archive {where} is cut short or none: {error}; restore the file, or train again"
+        ) from None
 
 
 @contextmanager
@@ -258,7 +268,7 @@ def restore(storage: PatientStorage, checkpoint: str, manifest: Manifest, folder
     """
     parts = manifest.parts if manifest.files else manifest_of(checkpoint).parts
     for part in sorted(parts, key=part_rank, reverse=True):
-        unpack(storage.read(checkpoint, manifest, part), folder)
+        unpack(storage.read(checkpoint, manifest, part), folder, shown(join(checkpoint, part)))
 
 
 def part_of(rank: int) -> str:

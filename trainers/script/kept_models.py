@@ -10,6 +10,8 @@ import tarfile
 from contextlib import suppress
 from pathlib import Path
 
+from trainers import storage
+from trainers.archives import FlawedArchiveError, archive_errors
 from trainers.checkpoint import Manifest, damaged, load, manifest_of
 from trainers.deletion import temporary_folder
 from trainers.errors import CheckpointError
@@ -35,7 +37,7 @@ def model_folder(checkpoint: str, manifest: Manifest) -> Path:
     place = Path(home(), "models", hashlib.sha256(data).hexdigest()[:32])
     if not place.exists():
         with temporary_folder(place.parent, prefix=".unpacked-") as made:
-            unpack(data, made)
+            unpack(data, made, storage.shown(storage.join(checkpoint, part_of(0))))
             with suppress(OSError):  # Another process was quicker.
                 made.rename(place)
     if not holds_files(place / _MODEL):
@@ -65,6 +67,7 @@ def packed_model(checkpoint: str, manifest: Manifest) -> bytes:
     buffer = io.BytesIO()
     try:
         with (
+            archive_errors(),
             tarfile.open(fileobj=io.BytesIO(_part(checkpoint, manifest))) as kept,
             gzipped_tar(buffer) as packed,
         ):
@@ -72,7 +75,7 @@ def packed_model(checkpoint: str, manifest: Manifest) -> bytes:
                 name, _, within = entry.name.partition("/")
                 if name == _MODEL and within:
                     _add(packed, kept, entry, within)
-    except (tarfile.TarError, EOFError) as error:
+    except FlawedArchiveError as error:
         raise damaged(checkpoint, part_of(0), f"it is no archive ({error}), and not the one") from None
     return buffer.getvalue()
 

@@ -10,6 +10,7 @@ from typing import Any
 from trainers import storage
 from trainers.errors import ConfigurationError, DataError
 from trainers.gangs import WORKERS, Assignment, one_line
+from trainers.xgboost.model_bytes import FlawedModelError, check_model
 from trainers.xgboost.parameters import ALIASES, MAXIMIZE, PATIENCE, ROUNDS
 
 CPU, GPU = "cpu", "cuda"
@@ -22,8 +23,17 @@ def load_booster(
     parameters: dict[str, Any],
     matrices: Sequence[Any] = (),
     read: Callable[[str], bytes] = storage.read,
+    *,
+    known: bool = False,
 ) -> Any:
     """A booster with the model of a checkpoint, or with none.
+
+    Args:
+        checkpoint: URI of it; None for none.
+        parameters: of the booster.
+        matrices: that it will see.
+        read: reads the bytes of a URI.
+        known: `read` compares the bytes with the digest of those that XGBoost wrote.
 
     Raises:
         DataError: the checkpoint is not there, or no whole model.
@@ -32,7 +42,7 @@ def load_booster(
 
     if checkpoint is None:
         return xgboost.Booster(parameters, matrices)
-    return _loaded(checkpoint, read(checkpoint), parameters, matrices)
+    return _loaded(checkpoint, read(checkpoint), parameters, matrices, known=known)
 
 
 def note_preparation(booster: Any, preparation: Mapping[str, Any]) -> None:
@@ -76,15 +86,22 @@ def read_model(checkpoint: str, read: Callable[[str], bytes] = storage.read) -> 
         DataError: the checkpoint is not there, or no whole model.
     """
     raw = read(checkpoint)
-    _loaded(checkpoint, raw, {})
+    _loaded(checkpoint, raw, {}, known=False)
     return raw
 
 
-def _loaded(checkpoint: str, raw: bytes, parameters: dict[str, Any], matrices: Sequence[Any] = ()) -> Any:
+def _loaded(
+    checkpoint: str, raw: bytes, parameters: dict[str, Any], matrices: Sequence[Any] = (), *, known: bool
+) -> Any:
     import xgboost
 
     if not raw:
-        raise _flawed(checkpoint, "it is empty")  # XGBoost 3.2 would end the process.
+        raise _flawed(checkpoint, "it is empty")
+    if not known:
+        try:
+            check_model(raw)
+        except FlawedModelError as error:
+            raise _flawed(checkpoint, str(error)) from error
     try:  # Parameters are only stored here: XGBoost looks at them when it trains.
         return xgboost.Booster(parameters, matrices, model_file=bytearray(raw))
     except (xgboost.core.XGBoostError, UnicodeDecodeError) as error:  # It quotes bytes that may be no text.

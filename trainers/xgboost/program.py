@@ -211,7 +211,8 @@ class XGBoostProgram:
         parameters |= evaluation.told
         place = session.context.storage
         read_it = partial(place.read, manifest=assignment.manifest)
-        booster = load_booster(assignment.checkpoint, parameters, [train, *evaluation.matrices], read_it)
+        matrices, known = [train, *evaluation.matrices], assignment.manifest.has_digests
+        booster = load_booster(assignment.checkpoint, parameters, matrices, read_it, known=known)
         note_preparation(booster, self._channels["train"].preparation)
         read = time.perf_counter()
         first_step_at = steady.now()

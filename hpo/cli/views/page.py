@@ -12,7 +12,7 @@ from rich.text import Text
 
 from hpo.cli.views.trials import act_lines, failures, waiting_lines
 from hpo.cli.views.words import STYLES, ago, cost_text, settings, status_text, value_text
-from hpo.jobs import raises
+from hpo.jobs import continuations, raises
 from hpo.record import EARLIER_BEST, LedgerKind, TrialRow, holder_of, is_training, repeats_of, run_name, tags_of, when
 from hpo.sagemaker import Snapshot
 from hpo.text import (
@@ -143,6 +143,8 @@ def _training(snapshot: Snapshot) -> dict[str, RenderableType]:
         rows["checkpoints"] = f"{len(rungs)}, the first after {count(rungs[0], spec.get('unit') or 'unit')}"
     if limits := [*_limits(snapshot), *raises(spec)]:
         rows["limits"] = "\n".join(limits)
+    if lines := continuations(spec):
+        rows["resumed with"] = "\n".join(lines)
     return rows
 
 
@@ -185,6 +187,8 @@ def _search(snapshot: Snapshot) -> dict[str, RenderableType]:
     limits = ", ".join([trials, *_limits(snapshot)])
     rows: dict[str, RenderableType] = {"strategy": strategy_text(spec), "limits": "\n".join([limits, *raises(spec)])}
     rows["seed"] = str(spec["random_seed"])
+    if lines := continuations(spec):
+        rows["resumed with"] = "\n".join(lines)
     brackets = [
         " -> ".join(f"{size} to {rung}" for rung, size in zip(bracket["rungs"], bracket["sizes"], strict=True))
         for bracket in snapshot.job.plan.get("brackets", ())

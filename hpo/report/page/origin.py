@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hpo.jobs import raises
+from hpo.jobs import continuations, raises
 from hpo.record import is_training, repeats_of, when
 from hpo.report.data import JobData
 from hpo.report.page.blocks import Facts, Table
@@ -59,6 +59,8 @@ def _search(data: JobData) -> Iterator[tuple[str, object]]:
         yield "cost limit", money(cost, (spec.get("prices") or {}).get("currency", ""))
     for text in raises(spec):
         yield "limit raised", text
+    for text in continuations(spec):
+        yield "resumed with", text
 
 
 def _inputs(inputs: Mapping[str, Mapping[str, Any]]) -> Table:

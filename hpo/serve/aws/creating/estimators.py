@@ -29,6 +29,7 @@ from hpo.serve.aws.creating.settings import (
 from hpo.serve.aws.creating.tables import LENGTH, Instance, Tables
 from hpo.serve.aws.errors import ServiceError, invalid
 from trainers import Channel, Folder, ScriptTrainer, XGBoostTrainer, storage
+from trainers.archives import FlawedArchiveError, archive_errors, extract
 from trainers.deletion import temporary_folder
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.home import home
@@ -247,11 +248,9 @@ def _source(uri: str) -> str:
 
 def _unpack(packed: bytes, uri: str, folder: Path) -> None:
     try:
-        with tarfile.open(fileobj=io.BytesIO(packed), mode="r:*") as archive:
-            if sum(member.size for member in archive.getmembers()) > MOST_SOURCE:
-                raise invalid(f"{SOURCE} {uri!r} has more than {MOST_SOURCE >> 20} MiB of files")
-            archive.extractall(folder, filter="data")
-    except (tarfile.TarError, OSError, EOFError) as error:
+        with archive_errors(), tarfile.open(fileobj=io.BytesIO(packed), mode="r:*") as archive:
+            extract(archive, str(folder), MOST_SOURCE)
+    except (FlawedArchiveError, OSError) as error:
         raise invalid(f"{SOURCE} {uri!r} is no archive of tar: {error}") from None
 
 

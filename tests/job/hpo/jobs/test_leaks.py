@@ -1,0 +1,56 @@
+"""Jobs one after another in one process leave no file, thread or object of Warmband's behind."""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import threading
+from collections import Counter
+from pathlib import Path
+
+from rich.console import Console
+
+from hpo import ContinuousParameter, HyperparameterTuner
+from tests.support.driving import CHANNELS
+from trainers import ScalingConfig, XGBoostTrainer
+
+OURS = ("hpo.", "trainers.", "sqlalchemy.", "rich.", "xgboost.")
+
+
+def fit(name: str) -> None:
+    one_thread = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})
+    static = {"objective": "binary:logistic", "eval_metric": "auc", "num_round": 2}
+    HyperparameterTuner(
+        XGBoostTrainer(scaling=one_thread, hyperparameters=static),
+        "validation:auc",
+        {"eta": ContinuousParameter(0.1, 1)},
+        strategy="Random",
+        max_jobs=2,
+        random_seed=1,
+        console=Console(file=io.StringIO()),
+    ).fit(CHANNELS, job_name=name)
+
+
+def held(home: Path) -> tuple[Counter[str], list[str], int]:
+    """The living objects by class, the open files below a folder, and the number of threads."""
+    gc.collect()
+    kinds = Counter(f"{type(each).__module__}.{type(each).__qualname__}" for each in gc.get_objects())
+    open_files = [os.readlink(f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd") if _is_there(each)]
+    ours = Counter({kind: count for kind, count in kinds.items() if kind.startswith(OURS)})
+    return ours, [path for path in open_files if path.startswith(str(home))], threading.active_count()
+
+
+def _is_there(number: str) -> bool:
+    return os.path.lexists(f"/proc/self/fd/{number}")
+
+
+def test_jobs_one_after_another_leave_nothing_behind(home: Path) -> None:
+    for number in range(2):  # Caches fill.
+        fit(f"warm-{number}")
+    kinds, files, threads = held(home)
+    for number in range(4):
+        fit(f"job-{number}")
+    after, files_after, threads_after = held(home)
+    assert {kind: count for kind, count in (after - kinds).items() if count >= 4} == {}
+    assert (files, threads) == (files_after, threads_after)
