@@ -44,7 +44,7 @@ def check_model(raw: bytes) -> None:
     except FlawedModelError:
         raise
     except (KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError, RecursionError) as error:
-        raise FlawedModelError(f"it has no such structure ({type(error).__name__}: {error})") from None
+        raise FlawedModelError(f"it is no model of XGBoost's ({type(error).__name__}: {error})") from None
 
 
 class Reader:
@@ -66,13 +66,13 @@ class Reader:
         """
         value = self._value(self._marker(), 0)
         if self._at != len(self._raw):
-            raise FlawedModelError(f"it goes on behind its end, at byte {self._at}")
+            raise FlawedModelError(f"its model ends at byte {self._at}, and more follows")
         return value
 
     def _taken(self, size: int) -> int:
         at = self._at
         if size < 0 or size > len(self._raw) - at:
-            raise FlawedModelError(f"it has {len(self._raw)} bytes, and says of {size} more at byte {at}")
+            raise FlawedModelError(f"it has {len(self._raw)} bytes, and a part of {size} bytes begins at byte {at}")
         self._at = at + size
         return at
 
@@ -82,7 +82,7 @@ class Reader:
     def _count(self) -> int:
         marker = self._marker()
         if marker not in "iUIlL":
-            raise FlawedModelError(f"it has no length at byte {self._at - 1}")
+            raise FlawedModelError(f"it is no UBJSON at byte {self._at - 1}: a length belongs there")
         return int(self._value(marker, 0))
 
     def _text(self) -> str:
@@ -105,7 +105,7 @@ class Reader:
             return self._object(depth + 1)
         if marker == "[":
             return self._array(depth + 1)
-        raise FlawedModelError(f"it has no value at byte {self._at - 1}")
+        raise FlawedModelError(f"it is no UBJSON at byte {self._at - 1}")
 
     def _object(self, depth: int) -> dict[str, Any]:
         found = {}
@@ -127,7 +127,9 @@ class Reader:
         if marker == "#":
             count = self._count()
             if count > len(self._raw) - self._at:
-                raise FlawedModelError(f"it has {len(self._raw)} bytes, and says of {count} values at {self._at}")
+                raise FlawedModelError(
+                    f"it has {len(self._raw)} bytes, and a list of {count} values begins at byte {self._at}"
+                )
             return [self._value(self._marker(), depth) for _ in range(count)]
         found = []
         while marker != "]":

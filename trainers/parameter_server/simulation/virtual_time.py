@@ -10,6 +10,9 @@ import torch
 
 from trainers.pytorch import random_state
 
+LOOK_SECONDS = 10.0
+"""How often a worker that waits for its turn looks whether the one that runs is there."""
+
 _CPU = torch.device("cpu")
 
 
@@ -34,6 +37,7 @@ class Baton:
         self._workers = workers
         self._turns = [threading.Semaphore(0) for _ in range(workers)]
         self._states = [random_state.take(_CPU)] * workers
+        self._threads: dict[int, threading.Thread] = {}
         self._running = 0
         self._alive = set(range(workers))
         self._able = set(range(workers))
@@ -43,16 +47,16 @@ class Baton:
     def run(self, work: Callable[[int], None]) -> None:
         """Runs `work` for every worker, and returns when all have ended."""
         before = random_state.take(_CPU)
-        threads = [
-            threading.Thread(target=self._work, args=(work, rank), name=f"simulated worker {rank}", daemon=True)
+        self._threads = {
+            rank: threading.Thread(target=self._work, args=(work, rank), name=f"simulated worker {rank}", daemon=True)
             for rank in range(1, self._workers)
-        ]
-        for thread in threads:
+        }
+        for thread in self._threads.values():
             thread.start()
         try:
             self._work(work, 0)
         finally:
-            for thread in threads:
+            for thread in self._threads.values():
                 thread.join()
             random_state.put(before, _CPU)
         if self._failure is not None:
@@ -138,6 +142,11 @@ class Baton:
             self._turns[rank].release()
 
     def _await_turn(self, rank: int) -> None:
-        self._turns[rank].acquire()
+        while not self._turns[rank].acquire(timeout=LOOK_SECONDS):
+            running = self._threads.get(self._running)
+            if self._failure is None and running is not None and not running.is_alive():
+                self._alive.discard(self._running)
+                self._failure = RuntimeError(f"the thread of simulated worker {self._running} ended without a result")
+                raise _Ended
         if self._failure is not None:
             raise _Ended

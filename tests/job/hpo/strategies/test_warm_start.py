@@ -278,7 +278,7 @@ def test_identical_asks_for_the_same_data_and_a_parent_that_has_ended(store: str
 
 
 def test_of_a_parent_with_very_many_reports_few_are_in_memory(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A parent of a million reports took 600 MB, and two and a half minutes."""
+    """A parent of 200,000 reports took 121 MB and 30 s; it takes 3 MB and 1.2 s."""
     with Store(store) as record:
         job, trial = record.job("parent"), record.trials("parent")[1]
         warm = WarmStartConfig(TRANSFER, ["parent"])

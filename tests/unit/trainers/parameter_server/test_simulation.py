@@ -29,8 +29,12 @@ from tests.support.trainers.parameter_server.simulation import (
 )
 from trainers.errors import DivergedError, TrialError
 from trainers.parameter_server.settings import Settings
+from trainers.parameter_server.simulation import virtual_time
+from trainers.parameter_server.simulation.virtual_time import Baton
 from trainers.parameter_server.simulation.workers import simulate
 from trainers.pytorch.distribution import Distribution, MicroBatch, Peers
+
+WORK = Baton._work
 
 
 @pytest.mark.parametrize("servers", [1, 2])
@@ -43,6 +47,13 @@ def test_sync_gives_what_real_workers_over_sockets_give_to_the_last_bit(servers:
     assert mine.pop("waiting_seconds") >= 0
     assert theirs.pop("waiting_seconds") >= 0
     assert mine == theirs
+
+
+def test_a_thread_that_ends_without_a_word_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(virtual_time, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(Baton, "_work", lambda baton, work, rank: None if rank == 2 else WORK(baton, work, rank))
+    with pytest.raises(RuntimeError, match="simulated worker 2"):
+        simulate(Training(), Settings.of({"mode": "sync"}, 5), seed=1)
 
 
 def test_async_on_one_simulated_worker_is_plain_training_to_the_last_bit() -> None:

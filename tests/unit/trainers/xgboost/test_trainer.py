@@ -66,11 +66,8 @@ def test_a_model_is_read_and_compared_once(
     assert trained.load_model(str(other)) is not None, "only its own has to be what was written"
 
 
-@pytest.mark.parametrize(
-    ("length", "why"), [(0, "empty"), (1, "XGBoostError: Invalid model format."), (2000, "XGBoost")]
-)
+@pytest.mark.parametrize(("length", "why"), [(0, "empty"), (1, "no model"), (2000, "2000 bytes")])
 def test_a_checkpoint_that_is_cut_short_says_so(checkpoint: str, length: int, why: str) -> None:
-    """Behind the class stands what XGBoost itself says."""
     path = Path(checkpoint)
     path.write_bytes(path.read_bytes()[:length])
     with refuses(DataError, field=("checkpoint", checkpoint), value=why) as caught:
@@ -78,10 +75,13 @@ def test_a_checkpoint_that_is_cut_short_says_so(checkpoint: str, length: int, wh
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("content", [b"not a model", b"{L" + b"\xff" * 500, b"{i\x01aU\x05}"])
-def test_what_is_no_checkpoint_says_so_in_one_line(checkpoint: str, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [(b"not a model", "byte 0"), (b"{L" + b"\xff" * 500, "502 bytes"), (b"{i\x01aU\x05}", "learner")],
+)
+def test_what_is_no_checkpoint_says_so_in_one_line(checkpoint: str, content: bytes, why: str) -> None:
     Path(checkpoint).write_bytes(content)
-    with refuses(DataError, field=("checkpoint", checkpoint), value="XGBoost") as caught:
+    with refuses(DataError, field=("checkpoint", checkpoint), value=why) as caught:
         XGBoostTrainer().load_model(checkpoint)
     assert "\n" not in str(caught.value)
 
