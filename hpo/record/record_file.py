@@ -164,7 +164,8 @@ class RecordFile:
         """Copy the record as its open connection has it into a new file beside it, or where there is room.
 
         SQLite writes the log into the file when the last connection is closed, and the file may be a backup by then
-        that somebody copied into it. So a log that nobody else can find is emptied.
+        that somebody copied into it. So a log that nobody else can find is emptied, unless another job is driven, or
+        the connection stays open.
 
         Args:
             lease: the lease under which it is; a connection that does not know it is to another file.
@@ -183,9 +184,17 @@ class RecordFile:
             return self._copied(write)
         finally:
             log = self._logs[_LOGS[0]]
-            if log is not None and _identity(self._log(_LOGS[0])) != log and not _emptied(log):
-                self._stays_open = True
+            if log is not None and _identity(self._log(_LOGS[0])) != log:
+                self._stays_open = not (self._is_only_driver() and _emptied(log))
+            if self._stays_open:
                 _leave_open(self._connection)
+
+    def _is_only_driver(self) -> bool:
+        """Return whether no other job of the record is driven: its driver, too, may have to save what is in the log."""
+        with suppress(sqlite3.Error):
+            driven = "SELECT count(*) FROM jobs WHERE name != ? AND lease != ''"
+            return bool(self._connection.execute(driven, [self._job]).fetchone() == (0,))
+        return False
 
     def _copied(self, write: Callable[[sa.Connection], None]) -> Path:
         name = f"{self.path.name}.saved-{self._job}-{time.strftime('%Y%m%d-%H%M%S', time.localtime(steady.now()))}"

@@ -101,7 +101,7 @@ def _loaded(
         try:
             check_model(raw)
         except FlawedModelError as error:
-            raise _flawed(checkpoint, str(error)) from error
+            raise _flawed(checkpoint, f"no model of XGBoost's, since {error}") from error
     try:  # Parameters are only stored here: XGBoost looks at them when it trains.
         return xgboost.Booster(parameters, matrices, model_file=bytearray(raw))
     except (xgboost.core.XGBoostError, UnicodeDecodeError) as error:  # It quotes bytes that may be no text.

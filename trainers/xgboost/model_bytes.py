@@ -44,7 +44,7 @@ def check_model(raw: bytes) -> None:
     except FlawedModelError:
         raise
     except (KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError, RecursionError) as error:
-        raise FlawedModelError(f"it is no model of XGBoost's ({type(error).__name__}: {error})") from None
+        raise FlawedModelError(f"it has other parts ({type(error).__name__}: {error})") from None
 
 
 class Reader:

@@ -66,7 +66,7 @@ def test_a_model_is_read_and_compared_once(
     assert trained.load_model(str(other)) is not None, "only its own has to be what was written"
 
 
-@pytest.mark.parametrize(("length", "why"), [(0, "empty"), (1, "no model"), (2000, "2000 bytes")])
+@pytest.mark.parametrize(("length", "why"), [(0, "empty"), (1, "no model of XGBoost"), (2000, "2000 bytes")])
 def test_a_checkpoint_that_is_cut_short_says_so(checkpoint: str, length: int, why: str) -> None:
     path = Path(checkpoint)
     path.write_bytes(path.read_bytes()[:length])
