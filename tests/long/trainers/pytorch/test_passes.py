@@ -47,6 +47,7 @@ def test_worker_processes_stay_if_they_are_to_and_draw_the_same_after_a_pause(tm
             worker_init_fn=open_files,
         )
         batches = context.prepare_data(loader)
+        assert context.checkpoint in (None, {})  # One that does not ask for its checkpoint begins again.
         stream: Iterator = iter(())
         for _ in context.epochs():
             for _ in range(8):  # Ten make a pass.
