@@ -129,6 +129,7 @@ def _drain(reader: int) -> None:
 
 def _job(output: int, begun: int, url: str, models: str) -> None:
     """The job, in the process of its own."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # A shell's background jobs ignore it.
     os.dup2(output, 1)
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
     code = 1
