@@ -41,7 +41,7 @@ _JULIAN_EPOCH = 2440587.5
 """1970 in days."""
 
 NOT_THERE = "is not there any more: was it moved or removed, or its disk unmounted?"
-"""What is said of the file of a record that was there before."""
+"""The end of messages about a record's file that has gone."""
 
 
 def open_engine(text: str | None) -> sa.Engine:
@@ -78,7 +78,7 @@ def open_engine(text: str | None) -> sa.Engine:
     if kind == "sqlite":
         # All listeners are added here: SQLAlchemy lets none be added or removed while another thread connects.
         connected = threading.Event()
-        sa.event.listen(engine, "do_connect", partial(_make_no_second_file, connected, file_of(engine)))
+        sa.event.listen(engine, "do_connect", partial(_make_no_second_file, connected, engine))
         sa.event.listen(engine, "connect", _set_up_sqlite)
         sa.event.listen(engine, "connect", lambda *_: connected.set())
         _check_file(url.database or "")
@@ -198,10 +198,10 @@ def _connect_anew(context: sa.ExceptionContext) -> None:
         context.is_disconnect = True
 
 
-def _make_no_second_file(connected: threading.Event, path: str, *_: object) -> None:
+def _make_no_second_file(connected: threading.Event, engine: sa.Engine, *_: object) -> None:
     """Refuse to connect anew to a file that is not there any more: SQLite would make an empty one in its place."""
-    if connected.is_set() and path and not os.path.exists(path):
-        raise sqlite3.OperationalError(f"{path} {NOT_THERE}")
+    if connected.is_set() and is_missing(engine):
+        raise sqlite3.OperationalError(f"{file_of(engine)} {NOT_THERE}")
 
 
 def _set_up_sqlite(connection: Any, _: object) -> None:

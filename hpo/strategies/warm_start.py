@@ -194,7 +194,7 @@ def _results(parent: JobRow, spec: Mapping[str, Any], store: Store, job: str) ->
     brackets = Plan.from_json(parent.plan).brackets if parent.plan else ()
     rungs = {rung for bracket in brackets for rung in bracket.rungs}
     trials = {trial.trial_id: trial for trial in store.trials(parent.name)}
-    at_rungs = {  # Of very many reports, those at rungs alone are kept.
+    at_rungs = {  # A parent may have a million reports, so only the values at rungs stay in memory.
         trial_id: _at_rungs(parent, trials[trial_id], rungs, ((step, value) for _, step, value in curve))
         for trial_id, curve in groupby(store.curves(parent.name), key=itemgetter(0))
         if trial_id in trials

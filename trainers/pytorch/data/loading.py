@@ -120,7 +120,7 @@ class Batches:
         for iterator in [*self._open]:
             try:
                 iterator.close()
-            except Exception as error:  # Of the user's dataset; or a thread of the user's is reading.
+            except Exception as error:  # The user's dataset raises it, or a thread of the user's still reads the pass.
                 logger.warning("a pass over data could not be ended: %s: %s", type(error).__name__, error)
         self._end()
 

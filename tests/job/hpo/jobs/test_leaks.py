@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 import gc
-import io
 import os
 import threading
 from collections import Counter
 from pathlib import Path
 
-from rich.console import Console
-
-from hpo import ContinuousParameter, HyperparameterTuner
-from tests.support.driving import CHANNELS
-from trainers import ScalingConfig, XGBoostTrainer
+from tests.support.boosting import CHANNELS, make
 
 OURS = ("hpo.", "trainers.", "sqlalchemy.", "rich.", "xgboost.")
 
 
 def fit(name: str) -> None:
-    one_thread = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})
-    static = {"objective": "binary:logistic", "eval_metric": "auc", "num_round": 2}
-    HyperparameterTuner(
-        XGBoostTrainer(scaling=one_thread, hyperparameters=static),
-        "validation:auc",
-        {"eta": ContinuousParameter(0.1, 1)},
-        strategy="Random",
-        max_jobs=2,
-        random_seed=1,
-        console=Console(file=io.StringIO()),
-    ).fit(CHANNELS, job_name=name)
+    make(workers=0, strategy="Random", strategy_config=None, max_jobs=2).fit(CHANNELS, job_name=name)
 
 
 def held(home: Path) -> tuple[Counter[str], list[str], set[threading.Thread]]:
